@@ -1,0 +1,388 @@
+"""A memory: keeps turns durably, and returns for a question the turns that answer it."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from copy import copy
+from datetime import datetime
+from pathlib import Path
+from typing import Self, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from .engine.analysis import is_speaker
+from .engine.config import GraphConfig, RecallConfig
+from .engine.entities import normal
+from .engine.evidence import Recall
+from .engine.handles import Handles
+from .engine.narrative import Narrative
+from .engine.narrative import narrate as narrate_recall
+from .engine.recall import Question
+from .engine.recall import recall as recall_one
+from .engine.report import AddReport, Item, Stats
+from .engine.schema import Kind
+from .engine.snapshot import Snapshot
+from .engine.space import Space
+from .engine.stats import speakers_of, stats_of
+from .engine.tokens import TokenCounter, WordCounter
+from .io.errors import InputError, StoreError
+from .io.turn import Turn, TurnRecord, normalise, read_time, read_zone
+from .kernels.bm25 import Workspace
+from .llm.cache import Cached, VectorCache
+from .llm.embedder import Embedder, open_embedder
+
+Moment = datetime | str | int
+"""A time: a datetime, an ISO 8601 string, or microseconds UTC."""
+
+F32 = npt.NDArray[np.float32]
+_HANDLES = Handles()
+_THREAD = threading.local()
+
+
+class RecallOptions(TypedDict, total=False):
+    """What the asker of a question may demand.
+
+    k              pieces of evidence, at most; 10 by default
+    budget_tokens  tokens of their texts, at most
+    deadline_ms    time after which the walk is left out; `Recall.cut_short` says so
+    after, before  only turns with after <= time < before
+    speaker        only turns of this speaker
+    asked          when the question is asked, from which "last week" is read; by default when the
+                   newest turn was said
+    """
+
+    k: int
+    budget_tokens: int | None
+    deadline_ms: float | None
+    after: Moment | None
+    before: Moment | None
+    speaker: str | None
+    asked: Moment | None
+
+
+class Memory:
+    """One memory space: a tenant's, a user's, or a conversation's. Safe to use from many threads.
+
+    >>> import tempfile
+    >>> with Memory.open(tempfile.mkdtemp(), embedder="hash") as memory:
+    ...     report = memory.add([Turn("My sister moved to Lisbon.", speaker="Ada")])
+    ...     memory.recall("Where does Ada's sister live?").evidence[0].text
+    'My sister moved to Lisbon.'
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        embedder: Embedder,
+        *,
+        read_only: bool = False,
+        zone: str | None = None,
+        busy_timeout_s: float = 5.0,
+        counter: TokenCounter | None = None,
+        graph: GraphConfig | None = None,
+        config: RecallConfig | None = None,
+        pool: Executor | None = None,
+        handles: Handles | None = None,
+    ) -> None:
+        """Use `open`."""
+        self.path = path
+        self.embedder = embedder
+        self.config = config or RecallConfig()
+        self._graph = graph
+        self._read_only = read_only
+        self._zone = zone
+        self._busy_timeout_s = busy_timeout_s
+        self._counter = counter or WordCounter()
+        self._pool = pool
+        self._handles = handles or _HANDLES
+        self._closed = False
+        with self._lease():
+            pass
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        embedder: Embedder | str | None = None,
+        cache: VectorCache | None = None,
+        read_only: bool = False,
+        zone: str | None = None,
+        busy_timeout_s: float = 5.0,
+        counter: TokenCounter | None = None,
+        graph: GraphConfig | None = None,
+        config: RecallConfig | None = None,
+        pool: Executor | None = None,
+        handles: Handles | None = None,
+    ) -> Self:
+        """The memory in the directory `path`, made there unless it exists.
+
+        embedder        an embedder, or the name of one (see `open_embedder`); share one among many
+        cache           vectors of texts embedded before, shared among memories and runs
+        read_only       the memory must exist, and is not written to
+        zone            where times without an offset were said, as "Europe/Rome"; None refuses them
+        busy_timeout_s  seconds to wait for another process that writes
+        counter         counts tokens; the default needs no model
+        graph, config   settings of writing and of reading
+        pool            runs the questions of a batch side by side; None = one after the other
+        handles         bounds how many memories are open at once; None = the process's own, 64
+
+        Raises StoreError where the directory cannot be used, StoreMismatchError where it was
+        written with another embedder or a newer version, ModelError where the embedder fails.
+        """
+        if not isinstance(embedder, str) and embedder is not None:
+            model = embedder
+        else:
+            model = open_embedder(embedder)
+        if cache is not None:
+            model = Cached(model, cache)
+        return cls(
+            Path(path).absolute(),
+            model,
+            read_only=read_only,
+            zone=zone,
+            busy_timeout_s=busy_timeout_s,
+            counter=counter,
+            graph=graph,
+            config=config,
+            pool=pool,
+            handles=handles,
+        )
+
+    def __enter__(self) -> Self:
+        """The memory itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Publish the derived files and let go of all files. What was added is safe without it."""
+        self._closed = True
+        self._handles.drop(self.path)
+
+    def add(self, turns: Iterable[Turn], *, zone: str | None = None) -> AddReport:
+        """What became of each turn; those added are safe on disk and found by the next recall.
+
+        The same turn again changes nothing. A turn that cannot be kept, or whose id is taken by
+        another content, is reported and left out; the others are kept.
+
+        zone    where times without an offset were said; None = as given to `open`
+
+        Raises StoreBusyError where another process writes for too long, StoreError where the disk
+        fails, ModelError where the embedder fails: then no turn of the call is kept.
+
+        >>> import tempfile
+        >>> with Memory.open(tempfile.mkdtemp(), embedder="hash") as memory:
+        ...     report = memory.add([Turn("Tea at five."), Turn("")])
+        ...     report.added, report.problems[0].reason
+        (1, "text: expected a string that is not blank, got ''")
+        """
+        if self._read_only:
+            raise StoreError(
+                f"expected a memory to write to, got one opened read-only: {self.path}"
+            )
+        items: list[Item] = []
+        records: list[tuple[int, TurnRecord]] = []
+        for i, (turn, occurrence) in enumerate(_numbered(turns)):
+            try:
+                record = normalise(turn, zone=zone or self._zone, occurrence=occurrence)
+            except InputError as problem:
+                items.append(_rejected(i, turn, str(problem)))
+            else:
+                records.append((i, record))
+        with self._lease() as space:
+            outcomes = space.add([record for _, record in records])
+        for (i, record), outcome in zip(records, outcomes, strict=True):
+            reason = _conflict(record) if outcome.status == "conflict" else None
+            items.append(Item(i, record.id, record.session, outcome.status, reason))
+        return AddReport(tuple(sorted(items, key=lambda item: item.index)))
+
+    def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recall:
+        """The turns that may answer `query`, best first, each with the reasons it is there.
+
+        options  see `RecallOptions`: k, budget_tokens, deadline_ms, after, before, speaker, asked
+
+        Raises InputError for a blank query, a bad option or an unknown speaker; ModelError where
+        the embedder fails.
+        """
+        return self.recall_batch([query], **options)[0]
+
+    def recall_batch(
+        self, queries: Sequence[str], **options: Unpack[RecallOptions]
+    ) -> list[Recall]:
+        """`recall` of each query, in order; the queries are embedded together."""
+        return self._recall(Batch(queries, self.embedder, options))
+
+    def narrate(self, recall: Recall, *, budget_tokens: int = 1000) -> Narrative:
+        """The evidence of a recall as one text for a model's context, of at most so many tokens."""
+        if budget_tokens < 1:
+            raise InputError(f"budget_tokens: expected at least 1, got {budget_tokens}")
+        with self._lease() as space:
+            return narrate_recall(recall, space.snapshot(), self._counter, budget_tokens)
+
+    def stats(self) -> Stats:
+        """Counts of what the memory holds, the bytes it takes, and what was noticed at opening."""
+        with self._lease() as space:
+            return stats_of(space)
+
+    def _lease(self) -> AbstractContextManager[Space]:
+        if self._closed:
+            raise StoreError(f"expected an open memory, got a closed one: {self.path}")
+        return self._handles.lease(self.path, self._open_space)
+
+    def _open_space(self) -> Space:
+        return Space(
+            self.path,
+            self.embedder,
+            read_only=self._read_only,
+            busy_timeout_s=self._busy_timeout_s,
+            config=self._graph,
+        )
+
+    def _recall(self, batch: "Batch") -> list[Recall]:
+        """Answer a batch, or this memory's part of a larger one."""
+        with self._lease() as space:
+            snapshot = space.snapshot()
+            template = self._template(snapshot, batch)
+            questions = [template._replace(text=query) for query in batch.queries]
+
+            def answer(question: Question, vector: F32) -> Recall:
+                found = recall_one(
+                    *(question, vector, snapshot, space.index, _workspace()),
+                    *(self._counter, self.config),
+                )
+                found.timings_ms["embedding"] = batch.embedding_ms
+                return found
+
+            run = map if self._pool is None else self._pool.map
+            return list(run(answer, questions, batch.vectors))
+
+    def _template(self, snapshot: Snapshot, batch: "Batch") -> Question:
+        """The question that all of a batch share but for its text."""
+        options = batch.options
+        k, deadline_ms, speaker = (
+            options.get("k", 10),
+            options.get("deadline_ms"),
+            options.get("speaker"),
+        )
+        if k < 1:
+            raise InputError(f"k: expected at least 1, got {k}")
+        asked_us, offset = self._moment("asked", options.get("asked"))
+        return Question(
+            text="",
+            k=k,
+            budget_tokens=options.get("budget_tokens"),
+            deadline=None if deadline_ms is None else batch.started + deadline_ms / 1e3,
+            after_us=self._moment("after", options.get("after"))[0],
+            before_us=self._moment("before", options.get("before"))[0],
+            speaker=None if speaker is None else _speaker(snapshot, speaker),
+            asked_us=asked_us,
+            utc_offset_min=offset,
+        )
+
+    def _moment(self, name: str, moment: Moment | None) -> tuple[int | None, int | None]:
+        try:
+            return read_time(moment, read_zone(self._zone or "UTC"))
+        except InputError as problem:
+            raise InputError(f"{name}: {problem}") from problem
+
+
+class Batch:
+    """Queries, embedded together, with the options that they share."""
+
+    def __init__(self, queries: Sequence[str], embedder: Embedder, options: RecallOptions) -> None:
+        for query in queries:
+            if not isinstance(query, str) or not query.strip():
+                raise InputError(f"query: expected a string that is not blank, got {query!r}")
+        self.queries = queries
+        self.options = options
+        self.started = time.perf_counter()
+        self.vectors = embedder.queries(queries)
+        elapsed = time.perf_counter() - self.started
+        self.embedding_ms = elapsed * 1e3 / max(len(queries), 1)
+
+    def part(self, places: Sequence[int]) -> "Batch":
+        """The queries at some places, with what was found out about them."""
+        part = copy(self)
+        part.queries = [self.queries[i] for i in places]
+        part.vectors = self.vectors[list(places)]
+        return part
+
+
+def recall_batch(
+    pairs: Sequence[tuple[Memory, str]], **options: Unpack[RecallOptions]
+) -> list[Recall]:
+    """`recall` of each (memory, query), in order, over as many memories as there are.
+
+    All queries of one embedder are embedded together, and those of one memory are asked together.
+    Memories beyond the bound on open ones are closed again when they have answered.
+
+    >>> import tempfile
+    >>> with Memory.open(tempfile.mkdtemp(), embedder="hash") as memory:
+    ...     report = memory.add([Turn("Tea at five.")])
+    ...     len(recall_batch([(memory, "When is tea?"), (memory, "What is at five?")]))
+    2
+    """
+    recalls: dict[int, Recall] = {}
+    for asked in _grouped(range(len(pairs)), lambda i: pairs[i][0].embedder):
+        batch = Batch([pairs[i][1] for i in asked], pairs[asked[0]][0].embedder, options)
+        for group in _grouped(range(len(asked)), lambda i, asked=asked: pairs[asked[i]][0]):
+            found = pairs[asked[group[0]]][0]._recall(batch.part(group))
+            recalls.update(zip((asked[i] for i in group), found, strict=True))
+    return [recalls[i] for i in range(len(pairs))]
+
+
+def _grouped(items: Iterable[int], key: Callable[[int], object]) -> list[list[int]]:
+    """Items of the same key (by identity) together, groups in the order of their first ones."""
+    groups: dict[int, list[int]] = {}
+    for item in items:
+        groups.setdefault(id(key(item)), []).append(item)
+    return list(groups.values())
+
+
+def _numbered(turns: Iterable[Turn]) -> list[tuple[Turn, int]]:
+    """Each turn with how many equal ones came before it in the call."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for i, turn in enumerate(turns):
+        if not isinstance(turn, Turn):
+            raise InputError(f"turn {i}: expected a Turn, got {type(turn).__name__}")
+        content = repr(turn)
+        numbered.append((turn, seen[content]))
+        seen[content] += 1
+    return numbered
+
+
+def _workspace() -> Workspace:
+    """Scratch arrays of this thread."""
+    if not hasattr(_THREAD, "workspace"):
+        _THREAD.workspace = Workspace()
+    workspace: Workspace = _THREAD.workspace
+    return workspace
+
+
+def _speaker(snapshot: Snapshot, name: str) -> int:
+    cue = snapshot.graph.find(Kind.CUE, normal(name))
+    if cue < 0 or not is_speaker(snapshot, cue):
+        known = ", ".join(speakers_of(snapshot)[:10]) or "nobody"
+        raise InputError(f"speaker: expected one of those who speak ({known}), got {name!r}")
+    return cue
+
+
+def _rejected(index: int, turn: Turn, reason: str) -> Item:
+    identity = turn.id if isinstance(turn.id, str) else None
+    session = turn.session if isinstance(turn.session, str) else None
+    return Item(index, identity, session, "rejected", reason)
+
+
+def _conflict(record: TurnRecord) -> str:
+    return (
+        f"id: expected an id that is new or the same content, got {record.id!r} of session "
+        f"{record.session!r}, which is kept with another content"
+    )

@@ -1,0 +1,152 @@
+"""Anchors: the episodes that single arms name, fused by reciprocal rank (MAGMA, section 3.2)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels.bm25 import Params, Workspace, bm25
+from ..kernels.rrf import rrf
+from ..kernels.topk import topk_at
+from .analysis import Analysis
+from .config import AnchorConfig
+from .dates import Window
+from .schema import LIVE, Kind, Relation
+from .snapshot import Snapshot
+from .vector_index import VectorIndex
+
+F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+_DAY_US = 86_400_000_000
+_AFTER_DAYS, _BEFORE_DAYS = 10.0, 3.0
+_NEAR = 0.5
+NO_NODES: I32 = np.empty(0, np.int32)
+
+
+class Anchors(NamedTuple):
+    """What the arms found: each arm's nodes best first, and all of them fused, best first."""
+
+    arms: dict[str, I32]
+    nodes: I32
+    scores: F32
+
+
+def keyword_arm(
+    analysis: Analysis, snapshot: Snapshot, mask: Mask | None, config: AnchorConfig, ws: Workspace
+) -> I32:
+    """Episodes whose words, in the context of the turns beside them, fit best (BM25).
+
+    The scores of all episodes and sessions stay in `ws`.
+    """
+    find = snapshot.graph.vocabulary.find
+    numbers = np.array([find(term) for term in analysis.terms], np.int32)
+    params = Params(from_previous=config.from_previous, from_following=config.from_following)
+    boosts = np.ones(len(numbers), np.float32)
+    touched = bm25(numbers, boosts, snapshot.postings, snapshot.documents, params, ws)
+    return _best(ws.score, touched, snapshot, mask, config.per_arm)
+
+
+def vector_arm(
+    query: F32, snapshot: Snapshot, index: VectorIndex, mask: Mask | None, config: AnchorConfig
+) -> I32:
+    """Episodes whose vectors are nearest to the question's."""
+    nodes = snapshot.vector_nodes
+    passing = snapshot.nodes["status"][nodes] == LIVE
+    if mask is not None:
+        passing &= mask[nodes]
+    allowed = None if passing.all() else np.flatnonzero(passing).astype(np.int32)
+    return nodes[index.nearest(snapshot.vectors, query, config.per_arm, allowed)]
+
+
+def time_arm(
+    analysis: Analysis, snapshot: Snapshot, mask: Mask | None, config: AnchorConfig, ws: Workspace
+) -> I32:
+    """Episodes in or near the times asked for; of those of one time the fitting words first."""
+    if not analysis.windows:
+        return NO_NODES
+    rows = np.flatnonzero(snapshot.nodes["kind"] == Kind.EPISODE).astype(np.int32)
+    fit = time_fit_of(analysis, snapshot, rows)
+    near = fit > _NEAR
+    scores = np.zeros(snapshot.n, np.float32)
+    keyword = ws.score[rows[near]]
+    scores[rows[near]] = fit[near] + keyword / max(float(keyword.max(initial=0)), 1e-9)
+    return _best(scores, rows[near], snapshot, mask, config.per_arm)
+
+
+def cue_arm(
+    analysis: Analysis, snapshot: Snapshot, mask: Mask | None, config: AnchorConfig, ws: Workspace
+) -> I32:
+    """Episodes that mention the names asked for, fitting words first (MRAgent: match of cues)."""
+    cues = [cue for cue in analysis.names if cue not in analysis.speakers]
+    if not cues:
+        return NO_NODES
+    rows = np.unique(np.concatenate([_mentioning(snapshot, cue) for cue in cues]))
+    return _best(ws.score, rows, snapshot, mask, config.per_arm)
+
+
+def _mentioning(snapshot: Snapshot, cue: int) -> I32:
+    row = snapshot.graph.edges.row(cue)
+    nodes = row["dst"][row["relation"] == Relation.MENTIONED_BY]
+    return nodes[nodes < snapshot.n]
+
+
+def _best(scores: F32, rows: I32, snapshot: Snapshot, mask: Mask | None, k: int) -> I32:
+    keep = snapshot.nodes["status"][rows] == LIVE
+    if mask is not None:
+        keep &= mask[rows]
+    return topk_at(scores, rows[keep], k)
+
+
+def fuse(arms: dict[str, I32], config: AnchorConfig) -> Anchors:
+    """The arms' nodes fused: sum over arms of weight / (k + rank), scaled to a best of 1."""
+    weights = {name: float(getattr(config, name)) for name in arms}
+    used = [name for name in arms if weights[name] > 0 and len(arms[name])]
+    if not used:
+        return Anchors(arms, NO_NODES, np.empty(0, np.float32))
+    values = np.array([weights[name] for name in used], np.float32)
+    nodes, scores = rrf([arms[name] for name in used], values, config.rrf_k)
+    return Anchors(arms, nodes, scores / scores[0])
+
+
+def time_fit_of(analysis: Analysis, snapshot: Snapshot, episodes: I32) -> F32:
+    """How well episodes, int32 (m,), fit the times asked for, by when they were or what they say.
+
+    An episode that mentions a date asked for fits as if it were of that date.
+    """
+    fit = time_fit(analysis.windows, snapshot.nodes["time_us"][episodes])
+    for cue in analysis.dates:
+        fit[np.isin(episodes, _mentioning(snapshot, cue))] = 1.0
+    return fit
+
+
+def time_fit(windows: Sequence[Window], times: npt.NDArray[np.int64]) -> F32:
+    """How well times, int64 us (m,), fit the windows: 1 inside, falling with the days outside.
+
+    It falls slower after a window than before it: what happened is told later.
+    """
+    fit = np.zeros(len(times), np.float32)
+    for window in windows:
+        after = np.maximum(times.astype(np.float64) - (window.end_us - 1), 0) / _DAY_US
+        before = np.maximum(window.start_us - times.astype(np.float64), 0) / _DAY_US
+        fit = np.maximum(fit, np.exp(-after / _AFTER_DAYS - before / _BEFORE_DAYS))
+    return fit.astype(np.float32)
+
+
+def episodes_allowed(
+    snapshot: Snapshot, after_us: int | None, before_us: int | None, speaker: int | None
+) -> Mask | None:
+    """Which nodes the caller's filters let pass, bool (n,); None where there is no filter."""
+    if after_us is None and before_us is None and speaker is None:
+        return None
+    nodes = snapshot.nodes
+    mask = nodes["kind"] == Kind.EPISODE
+    if after_us is not None:
+        mask &= nodes["time_us"] >= after_us
+    if before_us is not None:
+        mask &= nodes["time_us"] < before_us
+    if speaker is not None:
+        mask &= nodes["speaker"] == speaker
+    return mask

@@ -1,0 +1,103 @@
+"""Rows that grow: an immutable base in CSR form and a delta of chained entries."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels.chains import link, merge_order
+from .columns import Array, Table, below, prefixed
+
+
+class Chains:
+    """A sparse matrix by rows to which entries are appended in O(1).
+
+    The base is a CSR (`indptr` int64 (rows+1,), one array of each column). An appended entry is
+    row i of `delta`; `head[row]` is the newest one of a row (or -1) and `next` the one before it;
+    `count[row]` counts a row's entries in both.
+    A reader that remembers how many entries there were skips later ones, and needs no lock.
+    """
+
+    def __init__(
+        self, dtypes: Mapping[str, npt.DTypeLike], arrays: Mapping[str, Array] | None = None
+    ) -> None:
+        self.dtypes = dict(dtypes)
+        self._set_base(arrays or {"indptr": np.zeros(1, np.int64), **self._no_entries()})
+
+    def _set_base(self, arrays: Mapping[str, Array]) -> None:
+        self.base = dict(arrays)
+        count = np.diff(self.base["indptr"]).astype(np.int32)
+        head = np.full(len(count), -1, np.int32)
+        self.heads = Table({"head": np.int32, "count": np.int32}, {"head": head, "count": count})
+        self.delta = Table({"src": np.int32, "next": np.int32, **self.dtypes})
+
+    def _no_entries(self) -> dict[str, Array]:
+        return {name: np.empty(0, dtype) for name, dtype in self.dtypes.items()}
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.heads)
+
+    @property
+    def entries(self) -> int:
+        """Number of entries in base and delta."""
+        return len(self.base[next(iter(self.dtypes))]) + len(self.delta)
+
+    def grow(self, rows: int) -> None:
+        """Have at least so many rows."""
+        if rows > len(self.heads):
+            self.heads.extend(head=np.full(rows - len(self.heads), -1, np.int32), count=0)
+
+    def extend(self, src: Array, **columns: npt.ArrayLike) -> None:
+        """Append entries to the rows `src` int32 (m,), in order; other columns (m,) or scalar."""
+        if len(src):
+            start = len(self.delta)
+            self.delta.extend(src=src, next=np.full(len(src), -1, np.int32), **columns)
+            link(self.heads["head"], self.heads["count"], self.delta["next"], src, start)
+
+    def degree(self, row: int) -> int:
+        """Number of entries of a row."""
+        return int(self.heads["count"][row])
+
+    def row(self, row: int) -> dict[str, Array]:
+        """Columns of one row's entries, oldest first."""
+        low, high = (self.base["indptr"][row : row + 2]) if row < self._base_rows else (0, 0)
+        chain: list[int] = []
+        at = int(self.heads["head"][row])
+        while at >= 0:
+            chain.append(at)
+            at = int(self.delta["next"][at])
+        newer = np.array(chain[::-1], np.int64)
+        return {
+            name: np.concatenate([self.base[name][low:high], self.delta[name][newer]])
+            for name in self.dtypes
+        }
+
+    @property
+    def _base_rows(self) -> int:
+        return len(self.base["indptr"]) - 1
+
+    def merge(self) -> None:
+        """Make the delta part of a new base; views of the old one stay valid."""
+        if len(self.delta) or len(self) > self._base_rows:
+            self._set_base(self.merged())
+
+    def merged(self) -> dict[str, Array]:
+        """`indptr` and columns of all entries as one CSR, each row oldest first."""
+        indptr, order = merge_order(self.base["indptr"], self.delta["src"], len(self))
+        columns: dict[str, Any] = {
+            name: np.concatenate([self.base[name], self.delta[name]])[order] for name in self.dtypes
+        }
+        return {"indptr": indptr, **columns}
+
+    def arrays(self, prefix: str) -> dict[str, Array]:
+        """Arrays of `merged`, named for a snapshot."""
+        return prefixed(prefix, self.merged())
+
+    @classmethod
+    def read(
+        cls, dtypes: Mapping[str, npt.DTypeLike], arrays: Mapping[str, Array], prefix: str
+    ) -> "Chains":
+        """The chains that `arrays(prefix)` wrote."""
+        return cls(dtypes, below(prefix, arrays))

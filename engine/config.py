@@ -1,0 +1,107 @@
+"""Settings of the engine, one frozen Struct per component; the defaults are what is measured."""
+
+import msgspec
+
+from .schema import Relation
+
+Intents = dict[str, dict[str, float]]
+
+_PHI: Intents = {
+    "why": {"CAUSES": 3.0, "FOLLOWS": 1.0, "SIMILAR": 1.0, "MENTIONS": 1.0, "CUES": 1.0},
+    "when": {"CAUSES": 0.5, "FOLLOWS": 1.5, "SIMILAR": 1.0, "MENTIONS": 1.5, "CUES": 1.0},
+    "entity": {"CAUSES": 0.5, "FOLLOWS": 0.5, "SIMILAR": 1.5, "MENTIONS": 2.5, "CUES": 1.5},
+    "open": {"CAUSES": 1.0, "FOLLOWS": 1.0, "SIMILAR": 1.5, "MENTIONS": 1.0, "CUES": 1.0},
+}
+
+
+class GraphConfig(msgspec.Struct, frozen=True):
+    """How the fast path builds the graph.
+
+    cues_per_episode  rule-made keyword cues of one episode, its rarest terms; 0 to 64
+    cue               weight of a CUES edge; 0 to 1
+    mention           weight of a MENTIONS edge; 0 to 1
+    across_sessions   weight of a FOLLOWS edge from one session to the next; 0 to 1
+    similar           SIMILAR edges made for a new episode, to its nearest earlier ones; 0 to 64
+    similar_floor     least similarity of a SIMILAR edge, on the embedder's scale from the cosine
+                      of unrelated texts (0) to the same text (1)
+    """
+
+    cues_per_episode: int = 6
+    cue: float = 1.0
+    mention: float = 1.0
+    across_sessions: float = 0.5
+    similar: int = 6
+    similar_floor: float = 0.3
+
+
+class AnchorConfig(msgspec.Struct, frozen=True):
+    """How anchors are found and fused.
+
+    per_arm         candidates that each arm names; 1 to 10,000
+    rrf_k           constant of reciprocal rank fusion; above 0
+    keyword, vector, time, cue   weights of the arms in the fusion; 0 switches an arm off
+    from_previous   weight of a term of the turn before in the keyword arm; 0 to 1
+    from_following  weight of a term of the turn after; 0 to 1
+    """
+
+    per_arm: int = 100
+    rrf_k: float = 60.0
+    keyword: float = 1.0
+    vector: float = 1.0
+    time: float = 0.5
+    cue: float = 0.0
+    from_previous: float = 0.7
+    from_following: float = 0.3
+
+
+class BeamConfig(msgspec.Struct, frozen=True):
+    """The walk from the anchors (MAGMA, section 3.3).
+
+    seeds       best anchors that the walk starts from; 1 to budget
+    width       nodes kept a step; 1 to budget
+    depth       steps; 0 to 10
+    budget      nodes kept in all
+    gamma       decay of the score of the node before; 0 to 1
+    structure   weight l1 of how well a relation fits the intent; 0 or more
+    semantics   weight l2 of a node's likeness to the question; 0 or more
+    hub         exponent by which the degree of a node damps its edges; 0 to 1
+    phi         for each intent, how well each relation fits it; a relation that is missing is
+                closed. A relation and its reverse share a weight
+    """
+
+    seeds: int = 10
+    width: int = 40
+    depth: int = 2
+    budget: int = 200
+    gamma: float = 0.5
+    structure: float = 1.0
+    semantics: float = 1.0
+    hub: float = 0.5
+    phi: Intents = msgspec.field(default_factory=lambda: {k: dict(v) for k, v in _PHI.items()})
+
+    def __post_init__(self) -> None:
+        """Check the names."""
+        known = {relation.name for relation in Relation if relation % 2 == 0}
+        for weights in self.phi.values():
+            if unknown := set(weights) - known:
+                raise ValueError(f"phi: expected relations among {known}, got {unknown}")
+
+
+class RankConfig(msgspec.Struct, frozen=True):
+    """Weights of the parts of an episode's score; see `ranking`."""
+
+    keyword: float = 1.0
+    session: float = 0.4
+    vector: float = 0.8
+    graph: float = 0.2
+    speaker: float = 0.25
+    time: float = 0.2
+    asks: float = -0.1
+
+
+class RecallConfig(msgspec.Struct, frozen=True):
+    """Everything that a recall is governed by."""
+
+    anchors: AnchorConfig = AnchorConfig()
+    beam: BeamConfig = BeamConfig()
+    rank: RankConfig = RankConfig()

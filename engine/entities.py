@@ -1,0 +1,79 @@
+"""Names in a text by rule: capitalised phrases, and the aliases that the text itself joins."""
+
+import re
+from collections.abc import Callable
+
+from .text import STOP_WORDS, fold
+
+_UPPER = "A-ZÀ-ÖØ-ÞΑ-ΩА-Я"
+# "I" and its contractions are capitalised everywhere: never a name, never part of one.
+_WORD = rf"(?!I\b)[{_UPPER}](?:[\w'’&.-]*\w)?"
+_PHRASE = re.compile(rf"(?:{_WORD})(?:\s+(?:(?:of|de|van|von|the)\s+)?(?:{_WORD}))*")
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:;\n\"“(\[—-])\s*[\"'“(\[]*$")
+_NAME = rf"((?:{_WORD})(?:\s+(?:{_WORD}))*)"
+_ALIASES = (
+    re.compile(rf"{_NAME},?\s+(?:also known as|a\.?k\.?a\.?|called|nicknamed)\s+{_NAME}"),
+    re.compile(rf"{_NAME},\s+(?:or\s+)?(?:just\s+)?{_NAME}\s+for short"),
+    re.compile(rf"{_NAME},?\s+(?:that is|which is|meaning|short for)\s+(?:the\s+)?{_NAME}"),
+    re.compile(rf"{_NAME}\s+\(((?:the\s+)?(?:{_WORD})(?:\s+(?:{_WORD}))*)\)"),
+)
+# Capitalised by convention, and never a name on their own.
+_NOT_NAMES = STOP_WORDS | frozenset(
+    """
+    absolutely anyway awesome aww btw bye congrats congratulations definitely dr hello hey hi
+    last let lol maybe mr mrs ms next no nope now ok okay oh omg please since sorry sure thank
+    thanks totally well wow yeah yep yes monday tuesday wednesday thursday friday saturday
+    sunday january february march april may june july august september october november
+    december
+    """.split()
+)
+
+
+def normal(name: str) -> str:
+    """Form in which names are compared: folded, inner white space single, no article, no ending."""
+    words = re.sub(r"['’]s$", "", fold(name)).split()
+    return " ".join(words[1:] if len(words) > 1 and words[0] == "the" else words)
+
+
+def names(text: str, known: Callable[[str], bool]) -> list[str]:
+    """Names said in `text` in order, as said, each once.
+
+    Any word is capitalised where a sentence begins. There a single word is a name only if it is
+    `known` from elsewhere, and of a phrase only the rest is, where the rest is known ("Bye Mira").
+    """
+    found: dict[str, str] = {}
+    for match in _PHRASE.finditer(text):
+        said = _strip(match.group())
+        if match.group().startswith(said) and _SENTENCE_START.search(text, 0, match.start()):
+            first, _, rest = said.partition(" ")
+            if rest and known(normal(rest)):
+                said = rest
+            elif not rest and not first.isupper() and not known(normal(first)):
+                continue
+        key = normal(said)
+        if len(key) > 1 and key not in _NOT_NAMES:
+            found.setdefault(key, said)
+    return list(found.values())
+
+
+def aliases(text: str) -> list[tuple[str, str]]:
+    """Pairs of names that `text` itself says are the same, as said: `Theodora, Teddy for short`."""
+    pairs = []
+    for pattern in _ALIASES:
+        for match in pattern.finditer(text):
+            first, second = _strip(match.group(1)), _strip(match.group(2))
+            if normal(first) != normal(second) and _plausible(first) and _plausible(second):
+                pairs.append((first, second))
+    return pairs
+
+
+def _plausible(name: str) -> bool:
+    return normal(name) not in _NOT_NAMES and len(name) > 1
+
+
+def _strip(phrase: str) -> str:
+    """Phrase without leading words that only stand capitalised at the start of a sentence."""
+    words = re.sub(r"['’]s$", "", phrase.rstrip(".'’-")).split()
+    while len(words) > 1 and fold(words[0]) in _NOT_NAMES:
+        words.pop(0)
+    return " ".join(words)

@@ -1,0 +1,97 @@
+"""What one reader sees: the arrays of the graph with their watermarks, never changed under it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels.beam import Adjacency, Nodes
+from ..kernels.bm25 import Documents, Postings
+from .columns import Array
+from .graph import Graph
+
+
+class Snapshot(NamedTuple):
+    """The graph as it stood after journal row `seq`.
+
+    A writer appends behind the watermarks that the parts carry, and puts merged arrays in place of
+    the old ones, which readers keep. `graph` serves texts and names, which are only appended to.
+    """
+
+    graph: Graph
+    seq: int
+    n: int
+    nodes: dict[str, Array]
+    adjacency: Adjacency
+    beam_nodes: Nodes
+    postings: Postings
+    documents: Documents
+    vectors: npt.NDArray[np.uint16]
+    vector_nodes: npt.NDArray[np.int32]
+
+
+def take_snapshot(graph: Graph, vectors: npt.NDArray[np.uint16]) -> Snapshot:
+    """The graph as it stands now, with the vectors of its episodes."""
+    nodes = graph.nodes.arrays()
+    return Snapshot(
+        graph=graph,
+        seq=graph.seq,
+        n=len(graph),
+        nodes=nodes,
+        adjacency=_adjacency(graph),
+        beam_nodes=Nodes(
+            vectors=vectors,
+            vector_row=nodes["vector_row"],
+            status=nodes["status"],
+            kind=nodes["kind"],
+            time=nodes["time_us"],
+        ),
+        postings=_postings(graph),
+        documents=_documents(graph, nodes),
+        vectors=vectors,
+        vector_nodes=graph.vector_nodes["node"],
+    )
+
+
+def _adjacency(graph: Graph) -> Adjacency:
+    base, delta = graph.edges.base, graph.edges.delta
+    return Adjacency(
+        indptr=base["indptr"],
+        dst=base["dst"],
+        relation=base["relation"],
+        weight=base["weight"],
+        payload=base["payload"],
+        head=graph.edges.heads["head"],
+        next=delta["next"],
+        d_dst=delta["dst"],
+        d_relation=delta["relation"],
+        d_weight=delta["weight"],
+        d_payload=delta["payload"],
+        m_delta=len(delta),
+        n=len(graph),
+    )
+
+
+def _postings(graph: Graph) -> Postings:
+    base, delta = graph.postings.base, graph.postings.delta
+    return Postings(
+        indptr=base["indptr"],
+        doc=base["doc"],
+        tf=base["tf"],
+        head=graph.postings.heads["head"],
+        next=delta["next"],
+        d_doc=delta["doc"],
+        d_tf=delta["tf"],
+        m_delta=len(delta),
+        n=len(graph),
+    )
+
+
+def _documents(graph: Graph, nodes: dict[str, Any]) -> Documents:
+    names = ("length", "previous", "following", "session", "session_length")
+    return Documents(
+        *(nodes[name] for name in names),
+        n_docs=graph.n_docs,
+        total_length=graph.total_length,
+        n_sessions=graph.n_sessions,
+    )

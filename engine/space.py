@@ -1,0 +1,215 @@
+"""One memory space: the journal, the vectors, and the graph that follows them."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..io.journal import Journal
+from ..io.row import Appended, Row
+from ..io.snapshot import FOLDER, newest_snapshot, write_snapshot
+from ..io.turn import TurnRecord
+from ..io.vectors import VectorFile
+from ..llm.embedder import Embedder
+from .config import GraphConfig
+from .graph import Graph
+from .indexing import index_turn
+from .schema import Kind, Relation
+from .snapshot import Snapshot, take_snapshot
+from .vector_index import VectorIndex
+
+GRAPH_VERSION: Final = "1"
+"""Version of the rules that derive the graph; snapshots of another one are rebuilt."""
+PUBLISH_ROWS: Final = 4096
+"""Journal rows after which a snapshot is published, which bounds the replay at the next open."""
+
+
+class Space:
+    """A directory with one memory. Many threads may use it; other processes may, too."""
+
+    def __init__(
+        self,
+        directory: Path,
+        embedder: Embedder,
+        *,
+        read_only: bool = False,
+        busy_timeout_s: float = 5.0,
+        config: GraphConfig | None = None,
+    ) -> None:
+        self.directory = directory
+        self.embedder = embedder
+        self.read_only = read_only
+        self.config = config or GraphConfig()
+        self.notices: list[str] = []
+        self._lock = threading.RLock()
+        self.journal = Journal.open(
+            directory,
+            embedder=embedder.name,
+            dimension=embedder.dimension,
+            read_only=read_only,
+            busy_timeout_s=busy_timeout_s,
+        )
+        self._vectors = VectorFile(directory / "vectors.f16", embedder.dimension)
+        self.index = VectorIndex(embedder.dimension)
+        self.graph = self._load()
+        self._published = self.graph.seq
+        self._catch_up()
+
+    def add(self, records: Sequence[TurnRecord]) -> list[Appended]:
+        """What became of each turn, once those added are safe on disk and in the graph."""
+        known = [self.journal.lookup(record.session, record.id) for record in records]
+        new = [i for i, seq in enumerate(known) if seq is None]
+        vectors = self._embedded([records[i] for i in new])
+        at = {position: row for row, position in enumerate(new)}
+
+        def write(first_row: int, positions: list[int]) -> list[int]:
+            return self._vectors.append(first_row, vectors[[at[i] for i in positions]])
+
+        outcomes = self.journal.append_turns(records, write)
+        with self._lock:
+            self._catch_up()
+            if self.graph.seq - self._published >= PUBLISH_ROWS:
+                self.publish()
+        return outcomes
+
+    def snapshot(self) -> Snapshot:
+        """What has been acknowledged so far, by this process or another one."""
+        if self.journal.changed():
+            with self._lock:
+                self._catch_up()
+        return self._snapshot
+
+    def publish(self) -> None:
+        """Write the derived form to disk, for the next open to map."""
+        with self._lock:
+            if self.read_only or self.graph.seq == self._published:
+                return
+            self.graph.merge()
+            mark = self.index.save(self._index_path)
+            write_snapshot(
+                self.directory,
+                self.graph.arrays(),
+                seq=self.graph.seq,
+                space=self.journal.space,
+                stamp={**self._stamp, "index": mark},
+            )
+            self._published = self.graph.seq
+            self._take()
+
+    def bytes_on_disk(self) -> dict[str, int]:
+        """Bytes of each file of the space, by its path in the directory."""
+        files = [path for path in sorted(self.directory.rglob("*")) if path.is_file()]
+        return {str(path.relative_to(self.directory)): path.stat().st_size for path in files}
+
+    def close(self) -> None:
+        """Publish what is new and let go of the files."""
+        with self._lock:
+            self.publish()
+            self._vectors.close()
+            self.journal.close()
+
+    @property
+    def _index_path(self) -> Path:
+        return self.directory / FOLDER / "vectors.hnsw"
+
+    @property
+    def _stamp(self) -> Mapping[str, str]:
+        return {"graph": GRAPH_VERSION, "embedder": self.embedder.name}
+
+    def _load(self) -> Graph:
+        """The graph of the newest sound snapshot, or an empty one."""
+        loaded, notices = newest_snapshot(
+            self.directory,
+            space=self.journal.space,
+            max_seq=self.journal.last_seq(),
+            expected_stamp=self._stamp,
+        )
+        self.notices += notices
+        if loaded is None:
+            return Graph()
+        notice = self.index.load(self._index_path, loaded.stamp["index"])
+        self.notices += [notice] if notice else []
+        return Graph(loaded.arrays)
+
+    def _catch_up(self) -> None:
+        """Follow the journal from where the graph stands."""
+        rows = list(self.journal.rows_after(self.graph.seq))
+        self._repair([row for row in rows if row.vector_row is not None])
+        self._index_rows(rows)
+        self._take()
+
+    def _take(self) -> None:
+        self._snapshot = take_snapshot(self.graph, self._view(len(self.graph.vector_nodes)))
+
+    def _view(self, rows: int) -> npt.NDArray[np.uint16]:
+        return self._vectors.view(rows)
+
+    def _index_rows(self, rows: Sequence[Row]) -> None:
+        first = len(self.graph.vector_nodes)
+        stop = first + sum(row.vector_row is not None for row in rows)
+        vectors = self._view(stop)
+        near = self.index.neighbours(
+            vectors, first, stop, self.config.similar, self._cosine(self.config.similar_floor)
+        )
+        for row in rows:
+            if row.kind == "turn":
+                self._index_turn(row, near, first)
+            elif row.kind == "delete":
+                self.graph.delete(self._node_of(row.target()))
+            self.graph.seq = row.seq
+        self.index.cover(vectors)
+
+    def _index_turn(self, row: Row, near: tuple[npt.NDArray[np.int32], ...], first: int) -> None:
+        vector_row = -1 if row.vector_row is None else row.vector_row
+        node = index_turn(self.graph, row.seq, row.turn(), vector_row, self.config)
+        if vector_row < 0:
+            return
+        self.graph.vector_nodes.append(node=node)
+        rows, cosines = (values[vector_row - first] for values in near)
+        found = rows >= 0
+        if found.any():
+            others = self.graph.vector_nodes["node"][rows[found]]
+            self.graph.link(node, others, Relation.SIMILAR, self._similarity(cosines[found]))
+
+    def _similarity(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Cosines on the scale from unrelated texts (0) to the same text (1)."""
+        floor = self.embedder.unrelated
+        return np.maximum((cosine - floor) / (1 - floor), 0).astype(np.float32)
+
+    def _cosine(self, similarity: float) -> float:
+        floor = self.embedder.unrelated
+        return floor + similarity * (1 - floor)
+
+    def _node_of(self, seq: int) -> int:
+        """Node of the episode that a journal row holds; episodes stand in journal order."""
+        nodes = self.graph.nodes
+        episodes = np.flatnonzero(nodes["kind"] == Kind.EPISODE)
+        return int(episodes[np.searchsorted(nodes["seq"][episodes], seq)])
+
+    def _embedded(self, records: Sequence[TurnRecord]) -> npt.NDArray[np.float16]:
+        return self.embedder.passages([passage(record) for record in records]).astype(np.float16)
+
+    def _repair(self, rows: Sequence[Row]) -> None:
+        """Embed anew the vectors that the file lost or that do not match their checksums."""
+        numbers = [row.vector_row for row in rows if row.vector_row is not None]
+        crcs = [row.vector_crc or 0 for row in rows]
+        damaged = set(self._vectors.verify(numbers, crcs))
+        broken = [row for row in rows if row.vector_row in damaged]
+        if not broken:
+            return
+        self.notices.append(f"{len(broken)} damaged vectors embedded anew, in {self.directory}")
+        vectors = self._embedded([row.turn() for row in broken])
+        repaired = {
+            row.seq: self._vectors.repair(row.vector_row or 0, vector)
+            for row, vector in zip(broken, vectors, strict=True)
+        }
+        self.journal.replace_vector_crcs(repaired)
+
+
+def passage(record: TurnRecord) -> str:
+    """The text that an episode is embedded by: who said it, what, and what a shared image shows."""
+    said = record.text if record.speaker is None else f"{record.speaker}: {record.text}"
+    return said if record.caption is None else f"{said} [shares {record.caption}]"

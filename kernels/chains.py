@@ -1,0 +1,85 @@
+"""Chained entries of growing rows: linking new ones, and merging them into a CSR."""
+
+import numpy as np
+
+from .types import I32_1, I64, I64_1, RI32_1, RI64_1, VOID, I32Array, I64Array, check_array, kernel
+
+
+@kernel(VOID(I32_1, I32_1, I32_1, RI32_1, I64))
+def _link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+    for i in range(src.size):
+        row = src[i]
+        next_[start + i] = head[row]
+        head[row] = start + i
+        count[row] += 1
+
+
+@kernel(VOID(RI64_1, RI32_1, I64_1, I64_1))
+def _merge_order(indptr: I64Array, src: I32Array, merged: I64Array, order: I64Array) -> None:
+    base_rows = indptr.size - 1
+    # merged[row + 2] counts first, then runs along as the place of the row's next entry.
+    for row in range(base_rows):
+        merged[row + 2] += indptr[row + 1] - indptr[row]
+    for row in src:
+        merged[row + 2] += 1
+    for row in range(2, merged.size):
+        merged[row] += merged[row - 1]
+    for row in range(base_rows):
+        for entry in range(indptr[row], indptr[row + 1]):
+            order[merged[row + 1]] = entry
+            merged[row + 1] += 1
+    for i in range(src.size):
+        row = src[i]
+        order[merged[row + 1]] = indptr[base_rows] + i
+        merged[row + 1] += 1
+
+
+def link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+    """None; the entries start, start + 1, ... are chained to the rows `src`, in order.
+
+    head   int32 (rows,)     newest entry of a row, or -1; written
+    count  int32 (rows,)     entries of a row; written
+    next_  int32 (>= start + m,)  the entry before an entry in its row, or -1; written
+    src    int32 (m,)        rows, each below `head.size`
+
+    Raises ValueError where an array has another dtype or rank, or a row is out of range.
+    """
+    _check_rows(src, head.size)
+    for name, array in (("head", head), ("count", count), ("next_", next_)):
+        check_array(name, array, np.int32)
+    if count.size < head.size or next_.size < start + src.size:
+        raise ValueError(
+            f"expected count of {head.size} and next_ of {start + src.size} elements or more, "
+            f"got {count.size} and {next_.size}"
+        )
+    _link(head, count, next_, src, start)
+
+
+def merge_order(indptr: I64Array, src: I32Array, n: int) -> tuple[I64Array, I64Array]:
+    """Row starts of a CSR with further entries merged in, and where each of its entries came from.
+
+    indptr   int64 (n_base+1,)  row starts of the base
+    src      int32 (m,)         rows of the further entries, oldest first
+    n        rows of the result, n_base at least
+    returns  indptr int64 (n+1,), order int64: entry i of the result is entry order[i] of the base,
+             or of the further ones where it is not below the base's size; each row oldest first
+
+    A stable counting sort, O(n + entries). Raises ValueError where a row is out of range.
+
+    >>> merge_order(np.int64([0, 1]), np.int32([1, 0]), 2)
+    (array([0, 2, 3]), array([0, 2, 1]))
+    """
+    check_array("indptr", indptr, np.int64)
+    _check_rows(src, n)
+    if n < indptr.size - 1:
+        raise ValueError(f"n: expected at least the base's {indptr.size - 1} rows, got {n}")
+    merged = np.zeros(n + 2, np.int64)
+    order = np.empty(indptr[-1] + src.size, np.int64)
+    _merge_order(indptr, src, merged, order)
+    return merged[:-1], order
+
+
+def _check_rows(src: I32Array, n: int) -> None:
+    check_array("src", src, np.int32)
+    if src.size and not 0 <= src.min() <= src.max() < n:
+        raise ValueError(f"src: expected rows of [0, {n}), got {src.min()} to {src.max()}")

@@ -90,13 +90,15 @@ class BeamConfig(msgspec.Struct, frozen=True):
 class RankConfig(msgspec.Struct, frozen=True):
     """Weights of the parts of an episode's score; see `ranking`."""
 
-    keyword: float = 1.0
-    session: float = 0.4
-    vector: float = 0.8
-    graph: float = 0.2
-    speaker: float = 0.25
+    fused: float = 0.0
+    keyword: float = 0.6
+    session: float = 0.45
+    vector: float = 0.6
+    graph: float = 0.4
+    speaker: float = 0.5
     time: float = 0.2
-    asks: float = -0.1
+    asks: float = -0.25
+    short: float = -0.3
 
 
 class RecallConfig(msgspec.Struct, frozen=True):

@@ -1,16 +1,20 @@
 """The score by which evidence is ordered: one weighted sum of parts between 0 and 1.
 
+    fused     reciprocal rank fusion of the arms, as a share of the best
     keyword   BM25 of the turn in its context, as a share of the best
     session   BM25 of the turn's whole session, as a share of the best
-    vector    likeness of the turn and, at a third each, of its neighbours, scaled so that the
-              spread of the candidates is 0 to 1
-    graph     what the walk gave the turn, as a share of the best
+    vector    likeness of the turn and, at a third each, of its neighbours; 0 for the least like of
+              the anchors and 1 for the likest
+    graph     support by the walk (see `kernels.beam`), as a share of the best
     speaker   1 where the turn was said by one of those that the question names
     time      how well the turn's time, or a date that it mentions, fits the time asked for
     asks      1 where the turn only asks (its weight is negative: such turns seldom answer)
+    short     1 for a turn of no words, falling to 0 at ten (negative: little is said in few words)
 
-The fused rank of the arms decides where the walk starts, and so comes in through `graph`.
+The sum without `graph` orders the anchors, and the best of them are where the walk starts.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,78 +22,112 @@ import numpy.typing as npt
 from ..kernels.bm25 import Workspace
 from ..kernels.similarity import dots_at
 from .analysis import Analysis
-from .anchors import I32
+from .anchors import I32, Anchors, time_fit_of
 from .config import RankConfig
 from .graph import ASKS
 from .snapshot import Snapshot
 
 F32 = npt.NDArray[np.float32]
-PARTS = ("keyword", "session", "vector", "graph", "speaker", "time", "asks")
+PARTS = ("fused", "keyword", "session", "vector", "graph", "speaker", "time", "asks", "short")
 NEIGHBOUR = 0.3
 """Weight of the likeness of the turn before and of the turn after."""
+_LONG = 10
+"""Index terms from which a turn is not short."""
 
 
-def features(
-    candidates: I32,
-    analysis: Analysis,
-    snapshot: Snapshot,
-    query: F32,
-    graph: F32,
-    time: F32,
-    workspace: Workspace,
-) -> dict[str, F32]:
-    """The parts by name, float32 (m,), of candidate episodes int32 (m,).
+class Ranked(NamedTuple):
+    """Episodes int32 (m,), best first, their scores, and what each part adds, float32 (m,)."""
 
-    graph, time  float32 (m,), as found before; keyword and session scores are read from
-    `workspace`, where the keyword arm left them
+    nodes: I32
+    scores: F32
+    parts: dict[str, F32]
+
+
+class Ranking:
+    """Scores episodes for one question; what is best and least is taken from the anchors.
+
+    The keyword arm must have left its scores in `workspace`.
     """
-    nodes = snapshot.nodes
-    session_score = workspace.session_score[nodes["session"][candidates]]
-    speakers = np.array(analysis.speakers, np.int32)
-    return {
-        "keyword": _share(workspace.score[candidates]),
-        "session": _share(session_score),
-        "vector": _spread(_likeness(candidates, snapshot, query)),
-        "graph": _share(graph),
-        "speaker": np.isin(nodes["speaker"][candidates], speakers).astype(np.float32),
-        "time": time,
-        "asks": (nodes["flags"][candidates] & ASKS).astype(np.float32),
-    }
 
+    def __init__(
+        self,
+        anchors: Anchors,
+        analysis: Analysis,
+        snapshot: Snapshot,
+        query: F32,
+        workspace: Workspace,
+        config: RankConfig,
+    ) -> None:
+        self._analysis, self._snapshot, self._query = analysis, snapshot, query
+        self._workspace, self._config = workspace, config
+        self._order = np.argsort(anchors.nodes)
+        self._anchors = anchors
+        raw = self._raw(anchors.nodes)
+        self._best = {name: float(raw[name].max(initial=0.0)) for name in ("keyword", "session")}
+        likeness = raw["vector"] if len(anchors.nodes) else np.zeros(1, np.float32)
+        self._least, self._most = float(likeness.min()), float(likeness.max())
 
-def weigh(parts: dict[str, F32], config: RankConfig) -> dict[str, F32]:
-    """Each part times its weight."""
-    return {name: np.float32(getattr(config, name)) * parts[name] for name in PARTS}
+    def rank(self, nodes: I32, support: F32) -> Ranked:
+        """The episodes `nodes` int32 (m,) with the walk's `support` float32 (m,), ties by node."""
+        parts = {
+            name: np.float32(getattr(self._config, name)) * values
+            for name, values in self._parts(nodes, support).items()
+        }
+        scores = np.zeros(len(nodes), np.float32)
+        for name in PARTS:
+            scores += parts[name]
+        order = np.lexsort((nodes, -scores))
+        return Ranked(nodes[order], scores[order], {n: parts[n][order] for n in PARTS})
 
+    def _parts(self, nodes: I32, support: F32) -> dict[str, F32]:
+        columns, raw = self._snapshot.nodes, self._raw(nodes)
+        speakers = np.array(self._analysis.speakers, np.int32)
+        spread = self._most - self._least or 1.0
+        short = 1 - columns["length"][nodes] / _LONG
+        return {
+            "fused": self._fused(nodes),
+            "keyword": _share(raw["keyword"], self._best["keyword"]),
+            "session": _share(raw["session"], self._best["session"]),
+            "vector": np.clip((raw["vector"] - self._least) / spread, 0, 1).astype(np.float32),
+            "graph": _share(support, float(support.max(initial=0.0))),
+            "speaker": np.isin(columns["speaker"][nodes], speakers).astype(np.float32),
+            "time": time_fit_of(self._analysis, self._snapshot, nodes),
+            "asks": (columns["flags"][nodes] & ASKS).astype(np.float32),
+            "short": np.maximum(short, 0).astype(np.float32),
+        }
 
-def total(weighted: dict[str, F32]) -> F32:
-    """Sum of the weighted parts, added in the order of PARTS."""
-    score = np.zeros_like(weighted[PARTS[0]])
-    for name in PARTS:
-        score += weighted[name]
-    return score
+    def _raw(self, nodes: I32) -> dict[str, F32]:
+        """Scores on their own scales."""
+        workspace = self._workspace
+        return {
+            "keyword": workspace.score[nodes],
+            "session": workspace.session_score[self._snapshot.nodes["session"][nodes]],
+            "vector": self._likeness(nodes),
+        }
 
+    def _fused(self, nodes: I32) -> F32:
+        """Fused score of each node, 0 for one that is no anchor."""
+        known = self._anchors.nodes[self._order]
+        if not len(known):
+            return np.zeros(len(nodes), np.float32)
+        at = np.searchsorted(known, nodes).clip(max=len(known) - 1)
+        fused = self._anchors.scores[self._order][at]
+        return np.where(known[at] == nodes, fused, 0).astype(np.float32)
 
-def _likeness(candidates: I32, snapshot: Snapshot, query: F32) -> F32:
-    nodes = snapshot.nodes
-    around = [candidates, nodes["previous"][candidates], nodes["following"][candidates]]
-    shares = (1.0, NEIGHBOUR, NEIGHBOUR)
-    likeness = np.zeros(len(candidates), np.float32)
-    own = np.empty(0, np.float32)
-    for rows, share in zip(around, shares, strict=True):
-        seen = (rows >= 0) & (rows < snapshot.n)
-        values = dots_at(snapshot.vectors, nodes["vector_row"][np.where(seen, rows, 0)], query)
-        own = values if rows is candidates else own
+    def _likeness(self, nodes: I32) -> F32:
+        columns, vectors = self._snapshot.nodes, self._snapshot.vectors
+        own = dots_at(vectors, columns["vector_row"][nodes], self._query)
         # At the end of a session there is no neighbour: a middling one stands in for it.
-        likeness += np.float32(share) * np.where(seen, values, own.mean() if len(own) else 0.0)
-    return likeness.astype(np.float32)
+        middling = own.mean() if len(own) else np.float32(0)
+        likeness = own
+        for side in ("previous", "following"):
+            rows = columns[side][nodes]
+            seen = (rows >= 0) & (rows < self._snapshot.n)
+            rows = columns["vector_row"][np.where(seen, rows, 0)]
+            beside = np.where(seen, dots_at(vectors, rows, self._query), middling)
+            likeness = likeness + np.float32(NEIGHBOUR) * beside
+        return likeness.astype(np.float32)
 
 
-def _share(values: F32) -> F32:
-    best = values.max(initial=0)
-    return values / best if best > 0 else np.zeros_like(values)
-
-
-def _spread(values: F32) -> F32:
-    low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
-    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+def _share(values: F32, best: float) -> F32:
+    return (values / best).astype(np.float32) if best > 0 else np.zeros_like(values)

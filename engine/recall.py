@@ -14,7 +14,7 @@ from .analysis import INTENTS, Analysis, analyse
 from .anchors import Anchors
 from .config import BeamConfig, RecallConfig
 from .evidence import Evidence, Recall, Step, moment
-from .ranking import PARTS, features, total, weigh
+from .ranking import Ranked, Ranking
 from .schema import RELATIONS, Kind, Relation
 from .snapshot import Snapshot
 from .tokens import TokenCounter
@@ -22,6 +22,7 @@ from .vector_index import VectorIndex
 
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
+_SEED_FLOOR = 50
 
 
 class Question(NamedTuple):
@@ -46,10 +47,10 @@ class Question(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The result of the beam for one question, by place."""
+    """What the beam kept for one question, by place; see `kernels.beam.BeamResult`."""
 
     rows: I32
-    scores: F32
+    support: F32
     parent: I32
     relation: npt.NDArray[np.uint8]
 
@@ -97,17 +98,17 @@ def recall(
     watch.lap("analysis")
     mask = arms.episodes_allowed(snapshot, question.after_us, question.before_us, question.speaker)
     found = _find_anchors(analysis, vector, snapshot, index, mask, workspace, config, watch)
-    late = question.deadline is not None and time.perf_counter() > question.deadline
-    walk = NO_WALK if late else _walk(analysis, vector, snapshot, found, question, config.beam)
-    watch.lap("beam")
-    order, candidates, parts = _rank(
-        analysis, vector, snapshot, found, walk, mask, workspace, config
-    )
+    ranking = Ranking(found, analysis, snapshot, vector, workspace, config.rank)
+    ranked = ranking.rank(found.nodes, np.zeros(len(found.nodes), np.float32))
     watch.lap("ranking")
-    chosen, tokens, cut = _within_budget(
-        order[: question.k], candidates, snapshot, counter, question
-    )
-    evidence = tuple(_evidence(i, candidates, parts, snapshot, found, walk) for i in chosen)
+    late = question.deadline is not None and time.perf_counter() > question.deadline
+    walk = NO_WALK if late else _walk(analysis, vector, snapshot, ranked, question, config.beam)
+    watch.lap("beam")
+    if len(walk.rows):
+        ranked = ranking.rank(*_supported(found.nodes, walk, snapshot, mask))
+        watch.lap("ranking")
+    chosen, tokens, cut = _within_budget(ranked.nodes[: question.k], snapshot, counter, question)
+    evidence = tuple(_evidence(i, ranked, snapshot, found, walk) for i in range(chosen))
     watch.lap("evidence")
     return Recall(
         query=question.text,
@@ -165,21 +166,22 @@ def _walk(
     analysis: Analysis,
     vector: F32,
     snapshot: Snapshot,
-    found: Anchors,
+    ranked: Ranked,
     question: Question,
     config: BeamConfig,
 ) -> Walk:
-    if not config.depth or not len(found.nodes):
+    """The walk from the best ranked; NO_WALK where it is switched off or has nowhere to start."""
+    seeds = min(config.seeds, len(ranked.nodes))
+    if not config.depth or not seeds:
         return NO_WALK
-    seeds = min(config.seeds, len(found.nodes))
     result = beam(
         snapshot.adjacency,
         snapshot.beam_nodes,
         Queries(
             vectors=vector[None],
             anchor_ptr=np.array([0, seeds], np.int64),
-            anchors=found.nodes[:seeds],
-            anchor_scores=found.scores[:seeds],
+            anchors=ranked.nodes[:seeds],
+            anchor_scores=_seed_scores(ranked.scores, seeds),
             gain=relation_gain(analysis.intent, config)[None],
             tag_gain=np.empty((1, 0), np.float32),
             window=np.array([_limits(question)], np.int64),
@@ -207,69 +209,54 @@ def _first(result: BeamResult) -> Walk:
     count = int(result.count[0])
     return Walk(
         rows=result.rows[0, :count],
-        scores=result.scores[0, :count],
+        support=result.support[0, :count],
         parent=result.parent[0, :count],
         relation=result.relation[0, :count],
     )
 
 
-def _rank(
-    analysis: Analysis,
-    vector: F32,
-    snapshot: Snapshot,
-    found: Anchors,
-    walk: Walk,
-    mask: arms.Mask | None,
-    workspace: Workspace,
-    config: RecallConfig,
-) -> tuple[npt.NDArray[np.int64], I32, dict[str, F32]]:
-    """Order of the candidates, the candidates, and their weighted parts."""
-    reached = walk.rows[snapshot.nodes["kind"][walk.rows] == Kind.EPISODE]
+def _seed_scores(scores: F32, seeds: int) -> F32:
+    """Scores of the seeds on a scale where the best has 1 and the one at rank 50 nothing."""
+    low = scores[min(_SEED_FLOOR, len(scores)) - 1]
+    spread = scores[0] - low
+    if spread <= 0:
+        return np.ones(seeds, np.float32)
+    return np.clip((scores[:seeds] - low) / spread, 1e-3, 1.0).astype(np.float32)
+
+
+def _supported(
+    anchors: I32, walk: Walk, snapshot: Snapshot, mask: arms.Mask | None
+) -> tuple[I32, F32]:
+    """Anchors and the episodes that the walk came to, with the support that it gave each."""
+    reached = snapshot.nodes["kind"][walk.rows] == Kind.EPISODE
     if mask is not None:
-        reached = reached[mask[reached]]
-    candidates = np.union1d(found.nodes, reached).astype(np.int32)
-    graph = np.zeros(len(candidates), np.float32)
-    places = np.searchsorted(candidates, walk.rows).clip(max=max(len(candidates) - 1, 0))
-    if len(candidates):
-        hit = candidates[places] == walk.rows
-        graph[places[hit]] = walk.scores[hit]
-    fit = arms.time_fit_of(analysis, snapshot, candidates)
-    parts = weigh(
-        features(candidates, analysis, snapshot, vector, graph, fit, workspace), config.rank
-    )
-    return np.lexsort((candidates, -total(parts))), candidates, parts
+        reached &= mask[walk.rows]
+    rows, support = walk.rows[reached], walk.support[reached]
+    nodes = np.union1d(anchors, rows).astype(np.int32)
+    values = np.zeros(len(nodes), np.float32)
+    values[np.searchsorted(nodes, rows)] = support
+    return nodes, values
 
 
 def _within_budget(
-    order: npt.NDArray[np.int64],
-    candidates: I32,
-    snapshot: Snapshot,
-    counter: TokenCounter,
-    question: Question,
-) -> tuple[list[int], int, str | None]:
-    """Places of the candidates that fit the token budget, best first, their tokens, and a cut."""
-    chosen: list[int] = []
+    nodes: I32, snapshot: Snapshot, counter: TokenCounter, question: Question
+) -> tuple[int, int, str | None]:
+    """How many of the nodes, best first, fit the token budget, their tokens, and why it ended."""
     spent = 0
-    for i in order:
-        tokens = counter.count(snapshot.graph.turn(int(candidates[i])).text)
+    for i, node in enumerate(nodes):
+        tokens = counter.count(snapshot.graph.turn(int(node)).text)
         if question.budget_tokens is not None and spent + tokens > question.budget_tokens:
-            return chosen, spent, "tokens"
-        chosen.append(int(i))
+            return i, spent, "tokens"
         spent += tokens
-    return chosen, spent, None
+    return len(nodes), spent, None
 
 
 def _evidence(
-    place: int,
-    candidates: I32,
-    parts: dict[str, F32],
-    snapshot: Snapshot,
-    found: Anchors,
-    walk: Walk,
+    place: int, ranked: Ranked, snapshot: Snapshot, found: Anchors, walk: Walk
 ) -> Evidence:
-    node = int(candidates[place])
+    node = int(ranked.nodes[place])
     turn = snapshot.graph.turn(node)
-    weights = {name: round(float(parts[name][place]), 6) for name in PARTS}
+    parts = {name: round(float(values[place]), 6) for name, values in ranked.parts.items()}
     return Evidence(
         node=node_id(snapshot, node),
         id=turn.id,
@@ -281,8 +268,8 @@ def _evidence(
         caption=turn.caption,
         source=turn.source,
         agent=turn.agent,
-        score=round(float(sum(float(parts[name][place]) for name in PARTS)), 6),
-        parts={name: weight for name, weight in weights.items() if weight},
+        score=round(float(ranked.scores[place]), 6),
+        parts={name: part for name, part in parts.items() if part},
         arms=_ranks(found, node),
         path=_path(snapshot, walk, node),
     )

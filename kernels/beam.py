@@ -8,13 +8,15 @@ From the anchors outwards, step by step: every edge i -> j of the frontier score
 where gain[relation] = exp(l1 * (phi(relation) - max phi)). Both exponents are shifted by their
 maximum against the paper's exp(l1 phi + l2 sim), which keeps the order within a step and every
 factor within (0, 1]. The best `width` new nodes of a step are kept and are the next frontier.
+
+An anchor starts at its fused score, and so would never show that the walk confirms it: what the
+edges from other nodes would give it is its `support`.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
 from .intrinsics import dot_blocks, float_bits, half_to_float, prefetch
 from .types import (
@@ -37,11 +39,15 @@ from .types import (
     U8_2,
     VOID,
     F32Array,
+    Float,
     I32Array,
     I64Array,
+    Int,
     U8Array,
     U16Array,
     kernel,
+    named_tuple,
+    tuple_of,
 )
 
 EPISODE = 0
@@ -66,6 +72,8 @@ ROOM = 1024
 EMPTY = -1
 NO_STEP = -1
 KEPT_BEFORE = -2
+KEPT_ANCHOR = -3
+PASSED = -1
 
 
 class Adjacency(NamedTuple):
@@ -145,16 +153,20 @@ class BeamResult(NamedTuple):
     relation   uint8    of the edge that led here, 255 for anchors
     payload    int32    of that edge, -1 for anchors
     depth      uint8    0 for anchors
+    support    float32  best score by which an edge led here: `scores`, but for anchors the best
+                        over all steps and over nodes that did not themselves come from the anchor;
+                        0 where no edge did
     truncated  uint8 (B,)   2 where the budget was reached while candidates were left, else 0
     """
 
-    count: I32Array
+    count: I32Array  # type: ignore[assignment]  # hides tuple.count on purpose
     rows: I32Array
     scores: F32Array
     parent: I32Array
     relation: U8Array
     payload: I32Array
     depth: U8Array
+    support: F32Array
     truncated: U8Array
 
 
@@ -164,18 +176,21 @@ class _Query(NamedTuple):
     vector: F32Array
     gain: F32Array
     tag_gain: F32Array
-    start: int
-    stop: int
+    start: Int
+    stop: Int
 
 
 class _Model(NamedTuple):
-    similarity: np.float32
-    gamma: np.float32
-    hub: np.float32
+    similarity: Float
+    gamma: Float
+    hub: Float
 
 
 class _Edges(NamedTuple):
-    """The edges of one step; `slot` is the pool's slot of `dst`, -1 where it is passed over."""
+    """The edges of one step; `slot` is the pool's slot of `dst`.
+
+    It is PASSED where the node is passed over, and PASSED - 1 - place for the anchor kept there.
+    """
 
     dst: I32Array
     slot: I32Array
@@ -189,7 +204,8 @@ class _Pool(NamedTuple):
     """The nodes one query has met: an open-addressing table of row << 32 | slot, columns by slot.
 
     `step` is the last step that a node was a candidate in, `score` and `best` (an edge) belong to
-    it. `factor` is the node's likeness to the query, computed once.
+    it. `factor` is the node's likeness to the query, computed once. `best` of a kept anchor is its
+    place in the result.
     """
 
     table: I64Array
@@ -209,38 +225,37 @@ class _Kept(NamedTuple):
     relation: U8Array
     payload: I32Array
     depth: U8Array
+    support: F32Array
 
 
 _EDGE_ARRAYS = (RI32_1, RU8_1, RF32_1, RI32_1)
-ADJACENCY = types.NamedTuple(
-    (RI64_1, *_EDGE_ARRAYS, RI32_1, RI32_1, *_EDGE_ARRAYS, I64, I64), Adjacency
-)
-NODES = types.NamedTuple((RU16_2, RI32_1, RU8_1, RU8_1, RI64_1), Nodes)
-QUERY = types.NamedTuple((RF32_1, RF32_1, RF32_1, I64, I64), _Query)
-MODEL = types.NamedUniTuple(F32, 3, _Model)
-EDGES = types.NamedTuple((I32_1, I32_1, F32_1, I32_1, U8_1, I32_1), _Edges)
-POOL = types.NamedTuple((I64_1, I32_1, I32_1, F32_1, F32_1, I32_1, I32_1, I32_1), _Pool)
-KEPT = types.NamedTuple((I32_1, F32_1, I32_1, U8_1, I32_1, U8_1), _Kept)
+ADJACENCY = named_tuple(Adjacency, RI64_1, *_EDGE_ARRAYS, RI32_1, RI32_1, *_EDGE_ARRAYS, I64, I64)
+NODES = named_tuple(Nodes, RU16_2, RI32_1, RU8_1, RU8_1, RI64_1)
+QUERY = named_tuple(_Query, RF32_1, RF32_1, RF32_1, I64, I64)
+MODEL = named_tuple(_Model, F32, F32, F32)
+EDGES = named_tuple(_Edges, I32_1, I32_1, F32_1, I32_1, U8_1, I32_1)
+POOL = named_tuple(_Pool, I64_1, I32_1, I32_1, F32_1, F32_1, I32_1, I32_1, I32_1)
+KEPT = named_tuple(_Kept, I32_1, F32_1, I32_1, U8_1, I32_1, U8_1, F32_1)
 
 
 @kernel(F32(RU16_2, I64, RF32_1))
-def _dot(vectors: U16Array, row: int, query: F32Array) -> np.float32:
+def _dot(vectors: U16Array, row: Int, query: F32Array) -> Float:
     """The bits of `similarity.dots`."""
     total = dot_blocks(vectors, row, query)
     for i in range(query.size // 32 * 32, query.size):
         total += half_to_float(vectors[row, i]) * query[i]
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 @kernel(VOID(RU16_2, I64))
-def _fetch(vectors: U16Array, row: int) -> None:
+def _fetch(vectors: U16Array, row: Int) -> None:
     width = vectors.shape[1]
     for i in range(0, width, 32):
         prefetch(vectors, row * width + i)
 
 
 @kernel(I64(F32, I64))
-def _pack(score: np.float32, row: int) -> int:
+def _pack(score: Float, row: Int) -> Int:
     """An integer that compares like (score, -row); -0.0 equals 0.0."""
     bits = np.int64(float_bits(score + np.float32(0)))
     if bits < 0:
@@ -249,7 +264,7 @@ def _pack(score: np.float32, row: int) -> int:
 
 
 @kernel(I64(I64_1, I64))
-def _find(table: I64Array, row: int) -> int:
+def _find(table: I64Array, row: Int) -> Int:
     """The cell that holds `row`, or is free for it."""
     mask = table.size - 1
     cell = ((row * np.int64(0x9E3779B1)) >> np.int64(12)) & mask
@@ -259,14 +274,14 @@ def _find(table: I64Array, row: int) -> int:
 
 
 @kernel(EDGES(I64))
-def _new_edges(size: int) -> _Edges:
+def _new_edges(size: Int) -> _Edges:
     dst, slot = np.empty(size, np.int32), np.empty(size, np.int32)
     gain, parent = np.empty(size, np.float32), np.empty(size, np.int32)
     return _Edges(dst, slot, gain, parent, np.empty(size, np.uint8), np.empty(size, np.int32))
 
 
 @kernel(EDGES(EDGES, I64, I64))
-def _room_for_edges(edges: _Edges, used: int, more: int) -> _Edges:
+def _room_for_edges(edges: _Edges, used: Int, more: Int) -> _Edges:
     size = edges.dst.size
     if used + more <= size:
         return edges
@@ -280,7 +295,7 @@ def _room_for_edges(edges: _Edges, used: int, more: int) -> _Edges:
 
 
 @kernel(POOL(I64))
-def _new_pool(size: int) -> _Pool:
+def _new_pool(size: Int) -> _Pool:
     cells = 2
     while cells < 2 * size:
         cells *= 2
@@ -292,7 +307,7 @@ def _new_pool(size: int) -> _Pool:
 
 
 @kernel(POOL(POOL, I64, I64))
-def _room_for_nodes(pool: _Pool, used: int, more: int) -> _Pool:
+def _room_for_nodes(pool: _Pool, used: Int, more: Int) -> _Pool:
     size = pool.row.size
     if used + more <= size:
         return pool
@@ -300,6 +315,7 @@ def _room_for_nodes(pool: _Pool, used: int, more: int) -> _Pool:
     wider.row[:used] = pool.row[:used]
     wider.factor[:used] = pool.factor[:used]
     wider.step[:used] = pool.step[:used]
+    wider.best[:used] = pool.best[:used]
     for slot in range(used):
         cell = _find(wider.table, np.int64(pool.row[slot]))
         wider.table[cell] = (np.int64(pool.row[slot]) << np.int64(32)) | np.int64(slot)
@@ -308,14 +324,14 @@ def _room_for_nodes(pool: _Pool, used: int, more: int) -> _Pool:
 
 
 @kernel(VOID(POOL, I64))
-def _clear(pool: _Pool, used: int) -> None:
+def _clear(pool: _Pool, used: Int) -> None:
     for slot in range(used):
         pool.table[pool.cell[slot]] = EMPTY
 
 
 @kernel(I64(ADJACENCY, I64))
-def _degree(graph: Adjacency, node: int) -> int:
-    degree = 0
+def _degree(graph: Adjacency, node: Int) -> Int:
+    degree: Int = 0
     if node + 1 < graph.indptr.size:
         degree = graph.indptr[node + 1] - graph.indptr[node]
     e = np.int64(graph.head[node])
@@ -326,7 +342,7 @@ def _degree(graph: Adjacency, node: int) -> int:
 
 
 @kernel(I64(ADJACENCY, QUERY, I64, EDGES, I64))
-def _copy_edges(graph: Adjacency, query: _Query, node: int, edges: _Edges, m: int) -> int:
+def _copy_edges(graph: Adjacency, query: _Query, node: Int, edges: _Edges, m: Int) -> Int:
     """Append the node's edges of the relations that are switched on; `gain` is the bare weight."""
     if node + 1 < graph.indptr.size:
         for e in range(graph.indptr[node], graph.indptr[node + 1]):
@@ -334,19 +350,20 @@ def _copy_edges(graph: Adjacency, query: _Query, node: int, edges: _Edges, m: in
                 edges.dst[m], edges.gain[m] = graph.dst[e], graph.weight[e]
                 edges.relation[m], edges.payload[m] = graph.relation[e], graph.payload[e]
                 m += 1
-    e = np.int64(graph.head[node])
-    while e >= 0:
-        if e < graph.m_delta and query.gain[graph.d_relation[e]] != 0 and graph.d_dst[e] < graph.n:
-            edges.dst[m], edges.gain[m] = graph.d_dst[e], graph.d_weight[e]
-            edges.relation[m], edges.payload[m] = graph.d_relation[e], graph.d_payload[e]
+    link = np.int64(graph.head[node])
+    while link >= 0:
+        seen = link < graph.m_delta and graph.d_dst[link] < graph.n
+        if seen and query.gain[graph.d_relation[link]] != 0:
+            edges.dst[m], edges.gain[m] = graph.d_dst[link], graph.d_weight[link]
+            edges.relation[m], edges.payload[m] = graph.d_relation[link], graph.d_payload[link]
             m += 1
-        e = np.int64(graph.next[e])
+        link = np.int64(graph.next[link])
     return m
 
 
 @kernel(VOID(QUERY, F32, I64, EDGES, I64, I64))
 def _weigh_edges(
-    query: _Query, damping: np.float32, parent: int, edges: _Edges, start: int, stop: int
+    query: _Query, damping: Float, parent: Int, edges: _Edges, start: Int, stop: Int
 ) -> None:
     """Turn the bare weights of one parent's edges into all of S but the node's own factor."""
     for e in range(start, stop):
@@ -357,7 +374,7 @@ def _weigh_edges(
 
 
 @kernel(VOID(ADJACENCY, KEPT, I64, I64))
-def _fetch_frontier(graph: Adjacency, kept: _Kept, begin: int, end: int) -> None:
+def _fetch_frontier(graph: Adjacency, kept: _Kept, begin: Int, end: Int) -> None:
     for place in range(begin, end):
         prefetch(graph.indptr, np.int64(kept.rows[place]))
         prefetch(graph.head, np.int64(kept.rows[place]))
@@ -372,7 +389,7 @@ def _fetch_frontier(graph: Adjacency, kept: _Kept, begin: int, end: int) -> None
 
 
 @kernel(I64(NODES, QUERY, POOL, I64, EDGES, I64))
-def _meet(nodes: Nodes, query: _Query, pool: _Pool, used: int, edges: _Edges, m: int) -> int:
+def _meet(nodes: Nodes, query: _Query, pool: _Pool, used: Int, edges: _Edges, m: Int) -> Int:
     """Find or make the slot of every edge's node; the number of slots used."""
     windowed = query.start < query.stop
     for e in range(m):
@@ -384,9 +401,13 @@ def _meet(nodes: Nodes, query: _Query, pool: _Pool, used: int, edges: _Edges, m:
         cell = _find(pool.table, row)
         if pool.table[cell] != EMPTY:
             slot = pool.table[cell] & LOW_BITS
-            edges.slot[e] = -1 if pool.step[slot] == KEPT_BEFORE else slot
+            edges.slot[e] = slot
+            if pool.step[slot] == KEPT_BEFORE:
+                edges.slot[e] = PASSED
+            elif pool.step[slot] == KEPT_ANCHOR:
+                edges.slot[e] = PASSED - 1 - pool.best[slot]
             continue
-        edges.slot[e] = -1
+        edges.slot[e] = PASSED
         if nodes.status[row] != 0:
             continue
         if windowed and nodes.kind[row] == EPISODE:
@@ -401,7 +422,7 @@ def _meet(nodes: Nodes, query: _Query, pool: _Pool, used: int, edges: _Edges, m:
 
 
 @kernel(VOID(NODES, QUERY, MODEL, POOL, I64, I64))
-def _compare(nodes: Nodes, query: _Query, model: _Model, pool: _Pool, begin: int, end: int) -> None:
+def _compare(nodes: Nodes, query: _Query, model: _Model, pool: _Pool, begin: Int, end: Int) -> None:
     """Fill `factor` of the new slots: exp(l2 * (sim - 1))."""
     for slot in range(begin - AHEAD, end):
         if slot + AHEAD < end:
@@ -419,7 +440,7 @@ def _compare(nodes: Nodes, query: _Query, model: _Model, pool: _Pool, begin: int
 
 
 @kernel(I64(KEPT, EDGES, I64, I64))
-def _precedes(kept: _Kept, edges: _Edges, e: int, other: int) -> int:
+def _precedes(kept: _Kept, edges: _Edges, e: Int, other: Int) -> Int:
     """Whether edge `e` wins a tie of scores: by its parent's row, relation, then payload."""
     if edges.parent[e] != edges.parent[other]:
         return kept.rows[edges.parent[e]] < kept.rows[edges.parent[other]]
@@ -428,12 +449,26 @@ def _precedes(kept: _Kept, edges: _Edges, e: int, other: int) -> int:
     return edges.payload[e] < edges.payload[other]
 
 
+@kernel(VOID(MODEL, KEPT, POOL, EDGES, I64))
+def _support(model: _Model, kept: _Kept, pool: _Pool, edges: _Edges, e: Int) -> None:
+    """Give an anchor what edge `e` offers it, unless that only walks back to where it came from."""
+    place = PASSED - 1 - edges.slot[e]
+    parent = edges.parent[e]
+    if parent == place or kept.parent[parent] == place:
+        return
+    factor = pool.factor[pool.table[_find(pool.table, np.int64(edges.dst[e]))] & LOW_BITS]
+    score = model.gamma * kept.scores[parent] + edges.gain[e] * factor
+    kept.support[place] = max(kept.support[place], score)
+
+
 @kernel(I64(MODEL, KEPT, POOL, EDGES, I64, I64))
-def _fold(model: _Model, kept: _Kept, pool: _Pool, edges: _Edges, m: int, step: int) -> int:
+def _fold(model: _Model, kept: _Kept, pool: _Pool, edges: _Edges, m: Int, step: Int) -> Int:
     """Give every node that an edge reaches its best score; the number of candidates."""
     count = 0
     for e in range(m):
         slot = edges.slot[e]
+        if slot < PASSED:
+            _support(model, kept, pool, edges, e)
         if slot < 0:
             continue
         score = edges.gain[e]
@@ -453,10 +488,10 @@ def _fold(model: _Model, kept: _Kept, pool: _Pool, edges: _Edges, m: int, step: 
 
 
 @kernel(VOID(POOL, I64, I64_1))
-def _select(pool: _Pool, count: int, keys: I64Array) -> None:
+def _select(pool: _Pool, count: Int, keys: I64Array) -> None:
     """Write the keys of the best candidates in order; `keys` is not longer than `count`."""
     size = 0
-    for i in range(count):
+    for i in range(count if keys.size else 0):
         slot = pool.candidates[i]
         key = _pack(pool.score[slot], pool.row[slot])
         if size < keys.size:
@@ -471,7 +506,7 @@ def _select(pool: _Pool, count: int, keys: I64Array) -> None:
 
 
 @kernel(VOID(POOL, EDGES, I64_1, I64, KEPT, I64))
-def _keep(pool: _Pool, edges: _Edges, keys: I64Array, step: int, kept: _Kept, place: int) -> None:
+def _keep(pool: _Pool, edges: _Edges, keys: I64Array, step: Int, kept: _Kept, place: Int) -> None:
     """Move the selected candidates to the result, from `place` on."""
     for i in range(keys.size):
         row = LOW_BITS - (keys[i] & LOW_BITS)
@@ -480,13 +515,16 @@ def _keep(pool: _Pool, edges: _Edges, keys: I64Array, step: int, kept: _Kept, pl
         kept.rows[place + i], kept.scores[place + i] = row, pool.score[slot]
         kept.parent[place + i], kept.relation[place + i] = edges.parent[e], edges.relation[e]
         kept.payload[place + i], kept.depth[place + i] = edges.payload[e], step
+        kept.support[place + i] = pool.score[slot] if step > 0 else np.float32(0)
         pool.step[slot] = KEPT_BEFORE
+        if step == 0:
+            pool.step[slot], pool.best[slot] = KEPT_ANCHOR, place + i
 
 
 @kernel(I64(RI32_1, RF32_1, I64, I64, I64, EDGES))
 def _list_anchors(
-    anchors: I32Array, scores: F32Array, start: int, stop: int, n: int, edges: _Edges
-) -> int:
+    anchors: I32Array, scores: F32Array, start: Int, stop: Int, n: Int, edges: _Edges
+) -> Int:
     """The anchors as edges without a parent; how many."""
     m = 0
     for i in range(start, stop):
@@ -497,16 +535,16 @@ def _list_anchors(
     return m
 
 
-@kernel(types.Tuple((EDGES, I64))(ADJACENCY, QUERY, MODEL, KEPT, I64, I64, EDGES))
+@kernel(tuple_of(EDGES, I64)(ADJACENCY, QUERY, MODEL, KEPT, I64, I64, EDGES))
 def _list_frontier(
     graph: Adjacency,
     query: _Query,
     model: _Model,
     kept: _Kept,
-    begin: int,
-    end: int,
+    begin: Int,
+    end: Int,
     edges: _Edges,
-) -> tuple[_Edges, int]:
+) -> tuple[_Edges, Int]:
     """The edges of the kept nodes [begin, end), weighed, in arrays that had to grow or not."""
     _fetch_frontier(graph, kept, begin, end)
     m = 0
@@ -522,17 +560,17 @@ def _list_frontier(
     return edges, m
 
 
-@kernel(types.Tuple((I64, I64))(POOL, EDGES, KEPT, I64, I64, I64, I64, I64_1))
+@kernel(tuple_of(I64, I64)(POOL, EDGES, KEPT, I64, I64, I64, I64, I64_1))
 def _keep_best(
     pool: _Pool,
     edges: _Edges,
     kept: _Kept,
-    count: int,
-    width: int,
-    step: int,
-    end: int,
+    count: Int,
+    width: Int,
+    step: Int,
+    end: Int,
     keys: I64Array,
-) -> tuple[int, int]:
+) -> tuple[Int, Int]:
     """Keep the best `width` of the candidates behind `end`: the new end, and whether all fitted."""
     wanted = min(count, width)
     fitting = min(wanted, kept.rows.size - end)
@@ -541,16 +579,8 @@ def _keep_best(
     return end + fitting, fitting == wanted
 
 
-@kernel(I64(EDGES, I64))
-def _any_candidate(edges: _Edges, m: int) -> int:
-    for e in range(m):
-        if edges.slot[e] >= 0:
-            return 1
-    return 0
-
-
 @kernel(
-    types.Tuple((POOL, EDGES, I64, I64, I64))(
+    tuple_of(POOL, EDGES, I64, I64, I64)(
         ADJACENCY, NODES, QUERY, MODEL, KEPT, I64, I64, POOL, EDGES, I64, I64_1
     )
 )
@@ -560,18 +590,19 @@ def _search(
     query: _Query,
     model: _Model,
     kept: _Kept,
-    width: int,
-    depth: int,
+    width: Int,
+    depth: Int,
     pool: _Pool,
     edges: _Edges,
-    anchors: int,
+    anchors: Int,
     keys: I64Array,
-) -> tuple[_Pool, _Edges, int, int, int]:
+) -> tuple[_Pool, _Edges, Int, Int, Int]:
     """One query, its anchors listed in `edges`: (pool, edges, slots used, nodes kept, fitted)."""
     pool = _room_for_nodes(pool, 0, anchors)
     used = _meet(nodes, query, pool, 0, edges, anchors)
     count = _fold(model, kept, pool, edges, anchors, 0)
     end, fitted = _keep_best(pool, edges, kept, count, count, 0, 0, keys)
+    _compare(nodes, query, model, pool, 0, used)
     begin, stop = 0, min(end, width)
     for step in range(1, depth + 1):
         if begin == stop or not fitted:
@@ -579,9 +610,6 @@ def _search(
         edges, m = _list_frontier(graph, query, model, kept, begin, stop, edges)
         pool = _room_for_nodes(pool, used, m)
         met, used = used, _meet(nodes, query, pool, used, edges, m)
-        if end == kept.rows.size:
-            fitted = 1 - _any_candidate(edges, m)
-            break
         _compare(nodes, query, model, pool, met, used)
         count = _fold(model, kept, pool, edges, m, step)
         begin = end
@@ -596,7 +624,7 @@ def _search(
         *(RU16_2, RI32_1, RU8_1, RU8_1, RI64_1),
         *(RF32_2, RI64_1, RI32_1, RF32_1, RF32_2, RF32_2, RI64_2),
         *(I64, I64, F64, F64, F64),
-        *(I32_1, I32_2, F32_2, I32_2, U8_2, I32_2, U8_2, U8_1),
+        *(I32_1, I32_2, F32_2, I32_2, U8_2, I32_2, U8_2, F32_2, U8_1),
     )
 )
 def _beam(
@@ -611,8 +639,8 @@ def _beam(
     d_relation: U8Array,
     d_weight: F32Array,
     d_payload: I32Array,
-    m_delta: int,
-    n: int,
+    m_delta: Int,
+    n: Int,
     vectors: U16Array,
     vector_row: I32Array,
     status: U8Array,
@@ -625,11 +653,11 @@ def _beam(
     gain: F32Array,
     tag_gain: F32Array,
     window: I64Array,
-    width: int,
-    depth: int,
-    similarity: float,
-    gamma: float,
-    hub: float,
+    width: Int,
+    depth: Int,
+    similarity: Float,
+    gamma: Float,
+    hub: Float,
     count: I32Array,
     rows: I32Array,
     scores: F32Array,
@@ -637,6 +665,7 @@ def _beam(
     out_relation: U8Array,
     out_payload: I32Array,
     depths: U8Array,
+    support: F32Array,
     truncated: U8Array,
 ) -> None:
     graph = Adjacency(
@@ -659,7 +688,15 @@ def _beam(
     edges, pool, keys = _new_edges(ROOM), _new_pool(ROOM), np.empty(rows.shape[1], np.int64)
     for b in range(count.size):
         query = _Query(query_vectors[b], gain[b], tag_gain[b], window[b, 0], window[b, 1])
-        kept = _Kept(rows[b], scores[b], parent[b], out_relation[b], out_payload[b], depths[b])
+        kept = _Kept(
+            rows[b],
+            scores[b],
+            parent[b],
+            out_relation[b],
+            out_payload[b],
+            depths[b],
+            support[b],
+        )
         first, last = anchor_ptr[b], anchor_ptr[b + 1]
         edges = _room_for_edges(edges, 0, last - first)
         m = _list_anchors(anchors, anchor_scores, first, last, n, edges)
@@ -716,9 +753,12 @@ def beam(
         relation=np.empty((b, budget), np.uint8),
         payload=np.empty((b, budget), np.int32),
         depth=np.empty((b, budget), np.uint8),
+        support=np.empty((b, budget), np.float32),
         truncated=np.empty(b, np.uint8),
     )
-    _beam(*adjacency, *nodes, *queries, width, depth, similarity, gamma, hub, *result)
+    weights = (width, depth, similarity, gamma, hub)
+    arguments: tuple[Any, ...] = (*adjacency, *nodes, *queries, *weights, *result)
+    _beam(*arguments)
     return result
 
 

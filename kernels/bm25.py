@@ -10,7 +10,6 @@ is plain BM25 (Robertson and Zaragoza 2009) with the idf of Lucene, ln(1 + (N - 
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from .types import (
     F32,
@@ -25,11 +24,14 @@ from .types import (
     RU16_1,
     VOID,
     F32Array,
+    Float,
     I32Array,
     I64Array,
+    Int,
     U16Array,
     check_array,
     kernel,
+    named_tuple,
 )
 
 LAST_STAMP = 2**31 - 1
@@ -102,8 +104,9 @@ class _Space(NamedTuple):
 
     @classmethod
     def zeros(cls, n: int) -> "_Space":
-        floats = (np.zeros(n, np.float32) for _ in range(2))
-        return cls(*floats, *(np.zeros(n, np.int32) for _ in range(3)))
+        score, tf = np.zeros(n, np.float32), np.zeros(n, np.float32)
+        stamp, touched, holders = (np.zeros(n, np.int32) for _ in range(3))
+        return cls(score, tf, stamp, touched, holders)
 
 
 class Workspace:
@@ -150,27 +153,25 @@ class _Links(NamedTuple):
     following: I32Array
     session: I32Array
     session_length: I32Array
-    n: int
+    n: Int
 
 
 class _Model(NamedTuple):
-    k1: np.float32
-    b: np.float32
-    from_previous: np.float32
-    from_following: np.float32
-    average: np.float32
+    k1: Float
+    from_previous: Float
+    from_following: Float
+    floor: Float
+    slope: Float
 
 
-POSTINGS = types.NamedTuple(
-    (RI64_1, RI32_1, RU16_1, RI32_1, RI32_1, RI32_1, RU16_1, I64, I64), Postings
-)
-LINKS = types.NamedTuple((RI32_1, RI32_1, RI32_1, RI32_1, RI32_1, I64), _Links)
-SPACE = types.NamedTuple((F32_1, F32_1, I32_1, I32_1, I32_1), _Space)
-MODEL = types.NamedUniTuple(F32, 5, _Model)
+POSTINGS = named_tuple(Postings, RI64_1, RI32_1, RU16_1, RI32_1, RI32_1, RI32_1, RU16_1, I64, I64)
+LINKS = named_tuple(_Links, RI32_1, RI32_1, RI32_1, RI32_1, RI32_1, I64)
+SPACE = named_tuple(_Space, F32_1, F32_1, I32_1, I32_1, I32_1)
+MODEL = named_tuple(_Model, F32, F32, F32, F32, F32)
 
 
 @kernel(I64(POSTINGS, I64, SPACE))
-def _hold_term(postings: Postings, term: int, docs: _Space) -> int:
+def _hold_term(postings: Postings, term: Int, docs: _Space) -> Int:
     """Write the documents that hold `term` to `holders`, their frequencies to `tf`; how many."""
     held, n, tf = 0, postings.n, docs.tf
     if term + 1 < postings.indptr.size:
@@ -181,20 +182,20 @@ def _hold_term(postings: Postings, term: int, docs: _Space) -> int:
                     docs.holders[held] = doc
                     held += 1
                 tf[doc] += np.float32(postings.tf[e])
-    e = np.int64(postings.head[term])
-    while e >= 0:
-        doc = postings.d_doc[e]
-        if e < postings.m_delta and doc < n and postings.d_tf[e] > 0:
+    link = np.int64(postings.head[term])
+    while link >= 0:
+        doc = postings.d_doc[link]
+        if link < postings.m_delta and doc < n and postings.d_tf[link] > 0:
             if tf[doc] == 0:
                 docs.holders[held] = doc
                 held += 1
-            tf[doc] += np.float32(postings.d_tf[e])
-        e = np.int64(postings.next[e])
+            tf[doc] += np.float32(postings.d_tf[link])
+        link = np.int64(postings.next[link])
     return held
 
 
 @kernel(I64(LINKS, SPACE, I64, SPACE))
-def _hold_sessions(links: _Links, docs: _Space, docs_held: int, sessions: _Space) -> int:
+def _hold_sessions(links: _Links, docs: _Space, docs_held: Int, sessions: _Space) -> Int:
     """The same for the sessions of these documents."""
     held, tf = 0, sessions.tf
     for i in range(docs_held):
@@ -209,17 +210,30 @@ def _hold_sessions(links: _Links, docs: _Space, docs_held: int, sessions: _Space
 
 
 @kernel(F32(I64, I64, F32))
-def _idf(n: int, df: int, boost: np.float32) -> np.float32:
+def _idf(n: Int, df: Int, boost: Float) -> Float:
     # Deleted documents still stand in the postings, so df can exceed n: never a negative weight.
     ratio = (max(n - df, 0) + 0.5) / (df + 0.5)
     return np.float32(boost * np.log(1.0 + ratio))
 
 
+@kernel(MODEL(F64, F64, F64, F64, I64, I64))
+def _model(
+    k1: Float, b: Float, from_previous: Float, from_following: Float, total: Int, count: Int
+) -> _Model:
+    """The formula's constants: k1 (1 - b + b L / A) is floor + slope * L."""
+    average = max(total, 1) / max(count, 1) * (1.0 + from_previous + from_following)
+    return _Model(
+        np.float32(k1),
+        np.float32(from_previous),
+        np.float32(from_following),
+        np.float32(k1 * (1.0 - b)),
+        np.float32(k1 * b / average),
+    )
+
+
 @kernel(F32(MODEL, F32, F32))
-def _saturate(model: _Model, tf: np.float32, length: np.float32) -> np.float32:
-    one = np.float32(1)
-    norm = one - model.b + model.b * (length / model.average)
-    return tf * (model.k1 + one) / (tf + model.k1 * norm)
+def _saturate(model: _Model, tf: Float, length: Float) -> Float:
+    return tf * (model.k1 + np.float32(1)) / (tf + model.floor + model.slope * length)
 
 
 # The two loops below touch arrays in line on purpose: numba counts references for every array that
@@ -229,12 +243,12 @@ def _score_docs(
     links: _Links,
     docs: _Space,
     model: _Model,
-    held: int,
-    before: int,
-    stamp: int,
-    idf: np.float32,
-    touched: int,
-) -> int:
+    held: Int,
+    before: Int,
+    stamp: Int,
+    idf: Float,
+    touched: Int,
+) -> Int:
     """Score what holds the term and the neighbours of that, each once; the number touched."""
     tf, n = docs.tf, links.n
     for i in range(held):
@@ -267,12 +281,12 @@ def _score_sessions(
     links: _Links,
     sessions: _Space,
     model: _Model,
-    held: int,
-    before: int,
-    stamp: int,
-    idf: np.float32,
-    touched: int,
-) -> int:
+    held: Int,
+    before: Int,
+    stamp: Int,
+    idf: Float,
+    touched: Int,
+) -> Int:
     """Score the sessions that hold the term; the number touched."""
     for i in range(held):
         row = sessions.holders[i]
@@ -286,13 +300,13 @@ def _score_sessions(
 
 
 @kernel(VOID(SPACE, I64))
-def _release(space: _Space, holders: int) -> None:
+def _release(space: _Space, holders: Int) -> None:
     for i in range(holders):
         space.tf[space.holders[i]] = 0
 
 
 @kernel(VOID(SPACE, I64))
-def _forget(space: _Space, touched: int) -> None:
+def _forget(space: _Space, touched: Int) -> None:
     for i in range(touched):
         space.score[space.touched[i]] = 0
 
@@ -316,36 +330,30 @@ def _bm25(
     next: I32Array,
     d_doc: I32Array,
     d_tf: U16Array,
-    m_delta: int,
-    n: int,
+    m_delta: Int,
+    n: Int,
     length: I32Array,
     previous: I32Array,
     following: I32Array,
     session: I32Array,
     session_length: I32Array,
-    n_docs: int,
-    total_length: int,
-    n_sessions: int,
-    k1: float,
-    b: float,
-    from_previous: float,
-    from_following: float,
-    session_k1: float,
-    session_b: float,
+    n_docs: Int,
+    total_length: Int,
+    n_sessions: Int,
+    k1: Float,
+    b: Float,
+    from_previous: Float,
+    from_following: Float,
+    session_k1: Float,
+    session_b: Float,
     docs: _Space,
     sessions: _Space,
     counts: I64Array,
 ) -> None:
-    zero = np.float32(0)
     postings = Postings(indptr, doc, tf, head, next, d_doc, d_tf, m_delta, n)
     links = _Links(length, previous, following, session, session_length, n)
-    a, c = np.float32(from_previous), np.float32(from_following)
-    average = np.float32(
-        max(total_length, 1) / max(n_docs, 1) * (1.0 + from_previous + from_following)
-    )
-    model = _Model(np.float32(k1), np.float32(b), a, c, average)
-    average = np.float32(max(total_length, 1) / max(n_sessions, 1))
-    session_model = _Model(np.float32(session_k1), np.float32(session_b), zero, zero, average)
+    model = _model(k1, b, from_previous, from_following, total_length, n_docs)
+    session_model = _model(session_k1, session_b, 0.0, 0.0, total_length, n_sessions)
     _forget(docs, counts[0])
     _forget(sessions, counts[1])
     counts[:2] = 0

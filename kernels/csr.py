@@ -1,6 +1,6 @@
 """Compressed sparse rows of typed edges: built from a list, and merged with a delta of chains."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .types import (
     F32Array,
     I32Array,
     I64Array,
+    Int,
     U8Array,
     check_array,
     kernel,
@@ -50,7 +51,7 @@ def _sort(indptr: I64Array, src: I32Array, order: I32Array) -> None:
 
 
 @kernel(I64(RI64_1, RI32_1, RI32_1, I64, I64_1))
-def _count(indptr: I64Array, head: I32Array, next: I32Array, m_delta: int, out: I64Array) -> int:
+def _count(indptr: I64Array, head: I32Array, next: I32Array, m_delta: Int, out: I64Array) -> Int:
     """Fill the row starts of base and delta together; the number of edges."""
     out[0] = 0
     for row in range(out.size - 1):
@@ -60,7 +61,7 @@ def _count(indptr: I64Array, head: I32Array, next: I32Array, m_delta: int, out: 
             count += e < m_delta
             e = np.int64(next[e])
         out[row + 1] = out[row] + count
-    return out[-1]  # type: ignore[no-any-return]
+    return out[-1]
 
 
 @kernel(
@@ -82,7 +83,7 @@ def _merge(
     d_relation: U8Array,
     d_weight: F32Array,
     d_payload: I32Array,
-    m_delta: int,
+    m_delta: Int,
     out_indptr: I64Array,
     out_dst: I32Array,
     out_relation: U8Array,
@@ -166,7 +167,9 @@ def merge(
         _check_range(name, chain, next.size, least=-1)
     if head.size < n or not 0 <= m_delta <= next.size:
         raise ValueError(f"expected head of {n} rows and m_delta up to {next.size}, got {m_delta}")
-    delta = tuple(column[:m_delta] for column in (d_dst, d_relation, d_weight, d_payload))
+    delta: tuple[Any, ...] = tuple(
+        column[:m_delta] for column in (d_dst, d_relation, d_weight, d_payload)
+    )
     _check_edges("delta ", n, m_delta, *delta)
     indptr = np.empty(n + 1, np.int64)
     m = _count(base.indptr, head, next, m_delta, indptr)
@@ -177,7 +180,8 @@ def merge(
         np.empty(m, np.float32),
         np.empty(m, np.int32),
     )
-    _merge(*base, head, next, *delta, m_delta, *out)
+    arguments: tuple[Any, ...] = (*base, head, next, *delta, m_delta, *out)
+    _merge(*arguments)
     return out
 
 

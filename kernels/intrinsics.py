@@ -7,14 +7,17 @@ cache (or change NUMBA_CACHE_DIR) after one.
 
 from typing import Any
 
+import numba.core
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import config, types
-from numba.core import cgutils
+from numba import types
 from numba.extending import intrinsic
 
 from .types import F32Array, U16Array
+
+cgutils: Any = numba.core.cgutils  # numba has no stubs
+config: Any = numba.core.config
 
 LANES = 32
 """Partial sums of a dot product. Lane i sums the elements i, i + 32, i + 64, ... in that order, and

@@ -1,7 +1,8 @@
-"""What every kernel computes, in plain Python over arrays: the definition, for tests and benchmarks.
+"""What every kernel computes, in plain Python over arrays: the definition of the results.
 
-The signatures are those of the public functions. Arithmetic follows the kernels where their results
-are promised to the bit; slow by intent.
+The signatures are those of the public functions, but for `bm25`, which returns dictionaries instead
+of filling a workspace. Arithmetic follows the kernels where their results are promised to the bit.
+Slow by intent; for tests and benchmarks.
 """
 
 import math
@@ -165,6 +166,7 @@ def bm25(
     terms: I32Array, boosts: F32Array, postings: Postings, documents: Documents, params: Params
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Scores by episode row and by session row, of those that the terms reach."""
+    lengths = dict(enumerate(documents.length.tolist()))
     scores: dict[int, float] = {}
     session_scores: dict[int, float] = {}
     average = max(documents.total_length, 1) / max(documents.n_docs, 1)
@@ -176,7 +178,6 @@ def bm25(
         for row in range(postings.n):
             frequency = _in_context(tf, documents, row, postings.n, a, b)
             if frequency > 0:
-                lengths = dict(enumerate(documents.length.tolist()))
                 length = _in_context(lengths, documents, row, postings.n, a, b)
                 ratio = length / (average * (1 + a + b))
                 gain = _saturate(params.k1, params.b, frequency, ratio)
@@ -253,6 +254,7 @@ def beam(
         np.zeros((b, budget), np.uint8),
         np.zeros((b, budget), np.int32),
         np.zeros((b, budget), np.uint8),
+        np.zeros((b, budget), np.float32),
         np.zeros(b, np.uint8),
     )
     for q in range(b):
@@ -263,6 +265,7 @@ def beam(
             result.rows[q, place], result.scores[q, place] = row, score
             result.parent[q, place], result.relation[q, place] = parent, relation
             result.payload[q, place], result.depth[q, place] = payload, step
+            result.support[q, place] = search.support.get(row, 0.0) if step == 0 else score
     return result
 
 
@@ -287,6 +290,7 @@ class _Search:
         self.similarity, self.gamma, self.hub = similarity, np.float32(gamma), hub
         self.kept: list[Kept] = []
         self.factors: dict[int, np.float32] = {}
+        self.support: dict[int, np.float32] = {}
 
     def run(self, width: int, depth: int, budget: int) -> tuple[list[Kept], bool]:
         """The nodes kept, and whether the budget left candidates out."""
@@ -321,13 +325,25 @@ class _Search:
         found: dict[int, Candidate] = {}
         for parent in range(first, last):
             for row, score, relation, payload in self.steps(self.kept[parent][0]):
-                if row in known or not self.visible(row):
+                if not self.visible(row):
                     continue
                 total = self.gamma * self.kept[parent][1] + score * self.factor(row)
+                if row in known:
+                    self.confirm(row, parent, total)
+                    continue
                 new = (total, parent, relation, payload)
                 if row not in found or self.rank(new) < self.rank(found[row]):
                     found[row] = new
         return found
+
+    def confirm(self, row: int, parent: int, score: np.float32) -> None:
+        """Note what an edge gives to a node that is kept; not where it only walks back."""
+        came_from = self.kept[parent][2]
+        if self.kept[parent][0] == row:
+            return
+        if came_from >= 0 and self.kept[came_from][0] == row:
+            return
+        self.support[row] = max(self.support.get(row, np.float32(0)), score)
 
     def rank(self, candidate: Candidate) -> tuple[np.float32, int, int, int]:
         score, parent, relation, payload = candidate

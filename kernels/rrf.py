@@ -24,8 +24,10 @@ from .types import (
     VOID,
     F32Array,
     F64Array,
+    Float,
     I32Array,
     I64Array,
+    Int,
     check_array,
     kernel,
 )
@@ -38,7 +40,7 @@ EMPTY = -1
 
 
 @kernel(I64(F32, I64))
-def _pack(score: np.float32, row: int) -> int:
+def _pack(score: Float, row: Int) -> Int:
     """An integer that sorts like (score descending, row ascending)."""
     bits = np.int64(float_bits(score + np.float32(0)))
     if bits < 0:
@@ -47,7 +49,7 @@ def _pack(score: np.float32, row: int) -> int:
 
 
 @kernel(I64(I32_1, I32_1, I64))
-def _find(table: I32Array, ids: I32Array, wanted: int) -> int:
+def _find(table: I32Array, ids: I32Array, wanted: Int) -> Int:
     """The cell of an open-addressing table that holds the slot of `wanted`, or is free for it."""
     mask = table.size - 1
     cell = ((np.int64(wanted) * np.int64(0x9E3779B1)) >> np.int64(12)) & mask
@@ -61,13 +63,13 @@ def _accumulate(
     indptr: I64Array,
     ids: I32Array,
     weights: F32Array,
-    k: float,
-    first: int,
-    last: int,
+    k: Float,
+    first: Int,
+    last: Int,
     table: I32Array,
     found: I32Array,
     sums: F64Array,
-) -> int:
+) -> Int:
     """Sum one query's lists into `sums` by slot, the ids by slot into `found`; the slots used."""
     used = 0
     for ranking in range(first, last):
@@ -100,7 +102,7 @@ def _rank(
 
 
 @kernel(I64(I64))
-def _table_size(ids: int) -> int:
+def _table_size(ids: Int) -> Int:
     """The least power of two that leaves half of a table of `ids` entries free."""
     size = 2
     while size < 2 * ids:
@@ -114,7 +116,7 @@ def _rrf(
     indptr: I64Array,
     ids: I32Array,
     weights: F32Array,
-    k: float,
+    k: Float,
     out_ptr: I64Array,
     rows: I32Array,
     scores: F32Array,
@@ -135,7 +137,7 @@ def _rrf(
 
 
 @kernel(F64(RI64_1, RI32_1, I64, I64))
-def _overlap(indptr: I64Array, ids: I32Array, one: int, other: int) -> float:
+def _overlap(indptr: I64Array, ids: I32Array, one: Int, other: Int) -> Float:
     """Share of the top ids that two lists have in common."""
     start, start_other = indptr[one], indptr[other]
     depth = min(TOP, indptr[one + 1] - start, indptr[other + 1] - start_other)

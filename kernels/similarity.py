@@ -19,8 +19,10 @@ from .types import (
     RU16_2,
     VOID,
     F32Array,
+    Float,
     I32Array,
     I64Array,
+    Int,
     U16Array,
     check_array,
     kernel,
@@ -31,15 +33,15 @@ AHEAD = 4
 
 
 @kernel(F32(RU16_2, I64, RF32_1))
-def _dot(vectors: U16Array, row: int, query: F32Array) -> np.float32:
+def _dot(vectors: U16Array, row: Int, query: F32Array) -> Float:
     total = dot_blocks(vectors, row, query)
     for i in range(query.size // 32 * 32, query.size):
         total += half_to_float(vectors[row, i]) * query[i]
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 @kernel(VOID(RU16_2, I64))
-def _fetch(vectors: U16Array, row: int) -> None:
+def _fetch(vectors: U16Array, row: Int) -> None:
     width = vectors.shape[1]
     for i in range(0, width, 32):
         prefetch(vectors, row * width + i)
@@ -61,7 +63,7 @@ def _dots_at(vectors: U16Array, rows: I32Array | I64Array, query: F32Array, out:
 
 @kernel(VOID(RU16_2, I64, F32, I32_2, F32_2))
 def _neighbours(
-    vectors: U16Array, start: int, floor: float, rows: I32Array, sims: F32Array
+    vectors: U16Array, start: Int, floor: Float, rows: I32Array, sims: F32Array
 ) -> None:
     width = rows.shape[1]
     query = np.empty(vectors.shape[1], np.float32)

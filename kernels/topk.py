@@ -16,8 +16,10 @@ from .types import (
     RI32_1,
     VOID,
     F32Array,
+    Float,
     I32Array,
     I64Array,
+    Int,
     check_array,
     kernel,
 )
@@ -29,7 +31,7 @@ LOW_BITS = 0xFFFFFFFF
 
 
 @kernel(I64(F32, I64))
-def _pack(score: np.float32, row: int) -> int:
+def _pack(score: Float, row: Int) -> Int:
     # Adding zero makes -0.0 equal to 0.0; flipping the low bits orders the negative numbers.
     bits = np.int64(float_bits(score + np.float32(0)))
     if bits < 0:
@@ -38,7 +40,7 @@ def _pack(score: np.float32, row: int) -> int:
 
 
 @kernel(VOID(I64_1, I64, I64))
-def _sift_down(heap: I64Array, size: int, key: int) -> None:
+def _sift_down(heap: I64Array, size: Int, key: Int) -> None:
     """Replace the root of a min-heap of `size` keys by `key`."""
     place = 0
     while True:
@@ -55,7 +57,7 @@ def _sift_down(heap: I64Array, size: int, key: int) -> None:
 
 
 @kernel(VOID(I64_1, I64, I64))
-def _sift_up(heap: I64Array, place: int, key: int) -> None:
+def _sift_up(heap: I64Array, place: Int, key: Int) -> None:
     """Put `key` at the free `place` behind a min-heap."""
     while place > 0 and heap[(place - 1) // 2] > key:
         heap[place] = heap[(place - 1) // 2]
@@ -64,7 +66,7 @@ def _sift_up(heap: I64Array, place: int, key: int) -> None:
 
 
 @kernel(I64(I64_1, I64, F32, I64))
-def _offer(heap: I64Array, size: int, score: np.float32, row: int) -> int:
+def _offer(heap: I64Array, size: Int, score: Float, row: Int) -> Int:
     """Keep (score, row) if it is among the best; the new size of the heap."""
     key = _pack(score, row)
     if size < heap.size:
@@ -76,7 +78,7 @@ def _offer(heap: I64Array, size: int, score: np.float32, row: int) -> int:
 
 
 @kernel(I64(I64_1, I64, I32_1))
-def _drain(heap: I64Array, size: int, out: I32Array) -> int:
+def _drain(heap: I64Array, size: Int, out: I32Array) -> Int:
     """Write the rows of a heap of `size` keys to `out`, best first."""
     for last in range(size - 1, -1, -1):
         out[last] = LOW_BITS - (heap[0] & LOW_BITS)
@@ -85,7 +87,7 @@ def _drain(heap: I64Array, size: int, out: I32Array) -> int:
 
 
 @kernel(I64(RF32_1, RI32_1, F32, I32_1))
-def _topk_at(scores: F32Array, rows: I32Array, floor: np.float32, out: I32Array) -> int:
+def _topk_at(scores: F32Array, rows: I32Array, floor: Float, out: I32Array) -> Int:
     heap = np.empty(out.size, np.int64)
     size = 0
     threshold = floor
@@ -100,7 +102,7 @@ def _topk_at(scores: F32Array, rows: I32Array, floor: np.float32, out: I32Array)
 
 
 @kernel(I64(RF32_1, I64, I64, F32))
-def _count_above(scores: F32Array, start: int, stop: int, threshold: np.float32) -> int:
+def _count_above(scores: F32Array, start: Int, stop: Int, threshold: Float) -> Int:
     count = 0
     for i in range(start, stop):
         count += scores[i] > threshold
@@ -108,7 +110,7 @@ def _count_above(scores: F32Array, start: int, stop: int, threshold: np.float32)
 
 
 @kernel(I64(RF32_1, F32, I32_1))
-def _topk(scores: F32Array, floor: np.float32, out: I32Array) -> int:
+def _topk(scores: F32Array, floor: Float, out: I32Array) -> Int:
     heap = np.empty(out.size, np.int64)
     size = 0
     # The least score kept once the heap is full: rows ascend, so an equal one comes too late.

@@ -6,7 +6,7 @@ Arrow arrays, while a read-only type accepts both.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,12 @@ I32Array = npt.NDArray[np.int32]
 I64Array = npt.NDArray[np.int64]
 F32Array = npt.NDArray[np.float32]
 F64Array = npt.NDArray[np.float64]
+
+Int: TypeAlias = Any
+"""A scalar inside a kernel: int64 compiled, an int or a numpy scalar uncompiled."""
+
+Float: TypeAlias = Any
+"""Likewise: float32, where the signature does not say float64."""
 
 VOID = types.void
 U8, U16, I32, I64 = types.uint8, types.uint16, types.int32, types.int64
@@ -37,6 +43,19 @@ RI64_1 = types.Array(I64, 1, "C", readonly=True)
 RI64_2 = types.Array(I64, 2, "C", readonly=True)
 RF32_1 = types.Array(F32, 1, "C", readonly=True)
 RF32_2 = types.Array(F32, 2, "C", readonly=True)
+
+_numba: Any = types  # numba has no stubs
+
+
+def named_tuple(bundle: type, *elements: Any) -> Any:
+    """The numba type of a NamedTuple with elements of these types."""
+    return _numba.BaseTuple.from_types(elements, bundle)
+
+
+def tuple_of(*elements: Any) -> Any:
+    """The numba type of a tuple, for kernels that return several things."""
+    return _numba.BaseTuple.from_types(elements)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

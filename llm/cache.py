@@ -3,6 +3,7 @@
 import hashlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ BUSY_S = 30.0
 # Texts embedded between two commits: what an interrupted run has embedded stays embedded.
 BATCH = 256
 
+_BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _SCHEMA = """
 CREATE TABLE vector (
     embedder TEXT NOT NULL,
@@ -105,7 +107,19 @@ class VectorCache:
                 "it may be deleted"
             )
         # Only now, since it is written into the file: another database is left as it was.
-        self._db.execute("PRAGMA journal_mode = WAL")
+        self._use_wal()
+
+    def _use_wal(self) -> None:
+        # SQLite never waits in this switch, so the loop does.
+        deadline = time.monotonic() + BUSY_S
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _BUSY_CODES or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def _pragma(self, name: str) -> int:
         return int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
@@ -141,16 +155,15 @@ class VectorCache:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise StoreBusyError(
-                    f"{self._path}: expected to write within {BUSY_S:g} s, got: {error}"
-                ) from error
-            raise StoreError(
-                f"{self._path}: expected to read and write a vector cache, got: {error}"
+        except sqlite3.Error as error:
+            # Errors of the Python module itself carry no SQLite code.
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise self._damaged(error) from error
+            kind = StoreBusyError if code in _BUSY_CODES else StoreError
+            raise kind(
+                f"{self._path}: expected to use the vector cache within {BUSY_S:g} s, got: {error}"
             ) from error
-        except sqlite3.DatabaseError as error:
-            raise self._damaged(error) from error
 
 
 class Cached:

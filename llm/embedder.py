@@ -25,16 +25,20 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Identity of model and version: two embedders of one name give the same vectors."""
+        ...
 
     @property
     def dimension(self) -> int:
         """Numbers in a vector."""
+        ...
 
     def passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of texts that will be searched."""
+        ...
 
     def queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of texts that search."""
+        ...
 
 
 def open_embedder(spec: str | None = None) -> Embedder:

@@ -4,7 +4,6 @@ import os
 import time
 import weakref
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -66,6 +65,7 @@ class EndpointEmbedder:
         self._url = _checked_url(url, model) + "/embeddings"
         self._model = model
         self.name = f"endpoint:{model}"
+        self._dimension: int | None = None
         self._back_off_s = back_off_s
         self._key = api_key()
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -73,10 +73,12 @@ class EndpointEmbedder:
         # An embedder has no close(): its connections go when it does.
         weakref.finalize(self, self._client.close)
 
-    @cached_property
+    @property
     def dimension(self) -> int:
         """Numbers in a vector, learned from a first call."""
-        return len(self._request(["dimension"])[0].embedding)
+        if self._dimension is None:
+            self._dimension = len(self._request(["dimension"])[0].embedding)
+        return self._dimension
 
     def passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of texts that will be searched, float32 (n, dimension)."""

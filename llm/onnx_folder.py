@@ -4,7 +4,6 @@ import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from ..io.errors import ModelError
 from .backend import import_package, plain, unit_rows
 
 EXTRA = "cuegraph[minilm]"
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+INPUTS: tuple[str, ...] = ("input_ids", "attention_mask", "token_type_ids")
 # Tokenizers read a text to its end before they cut it: 200,000 characters took 35 to 340 ms.
 # No text that means anything says it in fewer than 512 tokens over this many characters.
 MAX_CHARS = 16_384
@@ -56,11 +55,8 @@ class OnnxEmbedder:
         self._inputs = _input_types(self._session, model)
         self._tokenizer = _open_tokenizer(tokenizer, self._settings.max_tokens)
         self._pool = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="cuegraph-onnx")
-
-    @cached_property
-    def dimension(self) -> int:
-        """Numbers in a vector, learned from a run: a model need not declare them."""
-        return len(self._vector("dimension"))
+        # Learned from a run: a model need not declare it.
+        self.dimension = len(self._vector("dimension"))
 
     def passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of texts that will be searched, float32 (n, dimension)."""
@@ -97,7 +93,12 @@ class OnnxEmbedder:
             )
         tokens = np.asarray(output[0], np.float32)
         # Nothing is padded, so the mask is all ones and the plain mean is the masked one.
-        return tokens[0] if self._settings.pooling == "cls" else np.mean(tokens, axis=0)
+        return tokens[0] if self._settings.pooling == "cls" else _mean(tokens)
+
+
+def _mean(tokens: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    mean: npt.NDArray[np.float32] = tokens.mean(axis=0)
+    return mean
 
 
 def open_folder(folder: str | Path) -> OnnxEmbedder:
@@ -148,7 +149,10 @@ def _open_session(model: Path) -> Any:
 
 
 def _input_types(session: Any, model: Path) -> dict[str, np.dtype[Any]]:
-    types = {"tensor(int64)": np.dtype(np.int64), "tensor(int32)": np.dtype(np.int32)}
+    types: dict[str, np.dtype[Any]] = {
+        "tensor(int64)": np.dtype(np.int64),
+        "tensor(int32)": np.dtype(np.int32),
+    }
     declared = {node.name: node.type for node in session.get_inputs()}
     if "input_ids" not in declared or not set(declared) <= set(INPUTS):
         raise ModelError(f"{model}: expected inputs among {INPUTS}, got {tuple(declared)}")

@@ -2,10 +2,11 @@
 
 import multiprocessing
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cuegraph.io.errors import ModelError, StoreBusyError, StoreError, StoreMismatchError
@@ -60,7 +61,7 @@ def test_a_file_outlives_its_process(tmp_path: Path, counting: Counting) -> None
 
 def test_what_was_embedded_before_a_failure_is_kept(store: VectorCache) -> None:
     class Failing(Counting):
-        def passages(self, texts: list[str]) -> np.ndarray:  # type: ignore[override,type-arg]
+        def passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
             if len(self.calls) == 1:
                 self.calls.clear()
                 raise ModelError("the server has gone")
@@ -162,6 +163,13 @@ def test_a_writer_that_stays_is_busy_not_damage(
         other.execute("ROLLBACK")
         other.close()
         assert Cached(counting, store).passages(["a dog"]).shape == (1, counting.dimension)
+
+
+def test_a_closed_cache_says_so(counting: Counting) -> None:
+    store = VectorCache()
+    store.close()
+    with pytest.raises(StoreError, match=r":memory:.*closed database"):
+        Cached(counting, store).passages(["a dog"])
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:

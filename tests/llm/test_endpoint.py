@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cuegraph.io.errors import InputError, ModelError
@@ -155,17 +156,17 @@ def _open(server: _Server, timeout_s: float = 5.0) -> EndpointEmbedder:
     return EndpointEmbedder(server.url, "m", timeout_s=timeout_s, back_off_s=0.001)
 
 
-def _raw(texts: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _unit(texts: list[str]) -> npt.NDArray[np.float32]:
     rows = np.array([[len(text), 1.0, 0.5] for text in texts])
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 def test_rows_come_in_batches_and_in_order(server: _Server) -> None:
     embedder = open_embedder(f"{server.url}#m")
     texts = ["x" * (i + 1) for i in range(130)]
     assert embedder.dimension == 3
-    np.testing.assert_array_equal(embedder.passages(texts), _raw(texts))
-    np.testing.assert_array_equal(embedder.queries(texts[:2]), _raw(texts[:2]))
+    np.testing.assert_array_equal(embedder.passages(texts), _unit(texts))
+    np.testing.assert_array_equal(embedder.queries(texts[:2]), _unit(texts[:2]))
     assert [len(body["input"]) for _, _, body in server.requests] == [1, 64, 64, 2, 2]
     assert {path for path, _, _ in server.requests} == {"/v1/embeddings"}
     assert {body["model"] for _, _, body in server.requests} == {"m"}
@@ -179,7 +180,7 @@ def test_no_texts_give_no_rows(server: _Server) -> None:
 def test_indices_order_the_rows(server: _Server) -> None:
     server.script = [good, shuffled]
     texts = ["a", "bb", "ccc"]
-    np.testing.assert_array_equal(_open(server).passages(texts), _raw(texts))
+    np.testing.assert_array_equal(_open(server).passages(texts), _unit(texts))
 
 
 def test_hard_texts_are_made_plain(server: _Server) -> None:
@@ -194,7 +195,7 @@ def test_a_fault_that_passes_is_tried_again(server: _Server, fault: Action) -> N
     embedder = _open(server, timeout_s=0.2)
     assert embedder.dimension == 3
     server.script = [fault, fault, fault, good]
-    np.testing.assert_array_equal(embedder.passages(["abc"]), _raw(["abc"]))
+    np.testing.assert_array_equal(embedder.passages(["abc"]), _unit(["abc"]))
     assert len(server.requests) == 1 + 4
 
 

@@ -1,0 +1,45 @@
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+COVERED := api engine kernels io llm bench
+
+# numba does not see an edit in a file that a kernel's own file imports: new sources, new cache.
+export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat kernels/*.py | cksum | cut -d' ' -f1)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test cover lint types bench
+
+demo: $(INSTALLED)
+	@$(BIN)/cuegraph demo
+
+test: $(INSTALLED)
+	$(BIN)/pytest -q
+
+# Coverage sees kernels only where they run as Python.
+cover: $(INSTALLED)
+	$(BIN)/coverage erase
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q tests/kernels $(COVERED:%=--cov=%) --cov-report=
+	$(BIN)/pytest -q --ignore=tests/kernels $(COVERED:%=--cov=%) --cov-append \
+	  --cov-report=term-missing:skip-covered
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# No checker follows the editable install, and ./io would pass for the standard library's.
+types: $(INSTALLED)
+	rm -rf build
+	$(BIN)/python -m pip install -q --no-deps --target build/types .
+	cd build/types && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml \
+	  --cache-dir $(CURDIR)/.mypy_cache --strict -p cuegraph
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: $(INSTALLED)
+	$(BIN)/pytest bench --benchmark-only
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	@touch $@

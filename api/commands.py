@@ -1,0 +1,176 @@
+"""What the commands of the command line do. Each takes its arguments and returns an exit code."""
+
+# ruff: noqa: PLC0415  (a benchmark is loaded when it runs)
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from .adding import Tally, add_source, source_of
+from .demo import run_demo
+from .io.errors import InputError, StoreError
+from .io.turn import read_zone
+from .llm.cache import VectorCache
+from .llm.embedder import open_embedder
+from .memory import Memory
+from .render import (
+    console_on,
+    note,
+    progress,
+    show_narrative,
+    show_problems,
+    show_recall,
+    show_stats,
+    show_timings,
+)
+
+
+def add(args: Namespace) -> int:
+    """Keep turns of files or of standard input."""
+    if args.zone is not None:
+        read_zone(args.zone)  # said once here, and not of every turn
+    sources = [source_of(name, args.conversation) for name in args.rest or ["-"]]
+    sizes = [source.size for source in sources if source.size is not None]
+    total = sum(sizes) if len(sizes) == len(sources) else None
+    tally = Tally()
+
+    def show(console: Console) -> None:
+        kept = f"added {tally.added:,}, unchanged {tally.unchanged:,}"
+        console.print(f"{kept}, conflicts {tally.conflicts:,}, rejected {tally.rejected:,}")
+        show_problems(console, [(problem.where, problem.reason) for problem in tally.problems])
+
+    with Memory.open(args.store, embedder=args.embedder) as memory:
+        try:
+            with progress("adding turns", total) as advance:
+                for source in sources:
+                    add_source(memory, source, zone=args.zone, tally=tally, advance=advance)
+        finally:  # also what was kept before an error
+            _tell(args.json, tally, show)
+    return 1 if tally.problems else 0
+
+
+def recall(args: Namespace) -> int:
+    """Ask questions."""
+    # Bytes of the command line that are not UTF-8 come as lone surrogates, which JSON cannot hold.
+    queries = [query.encode(errors="replace").decode() for query in args.rest]
+    with _open_to_read(args) as memory:
+        recalls = memory.recall_batch(
+            queries,
+            k=args.k,
+            budget_tokens=args.budget_tokens,
+            deadline_ms=args.deadline_ms,
+            after=args.after,
+            before=args.before,
+            speaker=args.speaker,
+            asked=args.asked,
+        )
+        narratives = [
+            memory.narrate(found, budget_tokens=args.narrate) if args.narrate else None
+            for found in recalls
+        ]
+    answers = list(zip(recalls, narratives, strict=True))
+
+    def show(console: Console) -> None:
+        for found, narrative in answers:
+            show_recall(console, found)
+            if narrative is not None:
+                show_narrative(console, narrative)
+        show_timings(console, recalls)
+
+    _tell(args.json, [{"recall": found, "narrative": text} for found, text in answers], show)
+    return 0
+
+
+def stats(args: Namespace) -> int:
+    """Count what a memory holds."""
+    with _open_to_read(args) as memory:
+        counted = memory.stats()
+    _tell(args.json, counted, lambda console: show_stats(console, counted))
+    return 0
+
+
+def demo(args: Namespace) -> int:
+    """Show the sample conversation."""
+    run_demo(console_on(sys.stdout), store=args.store, embedder=args.embedder)
+    return 0
+
+
+def bench_locomo(args: Namespace) -> int:
+    """Measure retrieval on LoCoMo, or what each part of the read path adds to it."""
+    if args.ablate and args.corrections is not None:
+        raise InputError("expected --ablate or --corrections, got both")
+    path = args.cache or _cache_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with VectorCache(path) as cache:
+        return _ablate(args, cache) if args.ablate else _evaluate(args, cache)
+
+
+def _evaluate(args: Namespace, cache: VectorCache) -> int:
+    from .bench import tables
+    from .bench.locomo import evaluate
+
+    evaluation = evaluate(
+        args.data,
+        embedder=open_embedder(args.embedder),
+        cache=cache,
+        corrections=args.corrections,
+        progress=note,
+    )
+    report = evaluation.report
+
+    def show(console: Console) -> None:
+        console.print(tables.retrieval_table(report.categories))
+        if report.corrected is not None:
+            title = f"With {report.corrected.changed} corrections, %"
+            console.print(tables.retrieval_table(report.corrected.categories, title))
+        console.print(tables.latency_table(report))
+        console.print(tables.left_out_table(report))
+        show_problems(console, [("", problem) for problem in report.problems])
+
+    _tell(args.json, report, show, evaluation.write)
+    return 1 if report.problems else 0
+
+
+def _ablate(args: Namespace, cache: VectorCache) -> int:
+    from .bench.ablation import ablate
+    from .bench.tables import ablation_table
+
+    embedder = open_embedder(args.embedder)
+    ablation = ablate(args.data, embedder=embedder, cache=cache, progress=note)
+    _tell(args.json, ablation, lambda console: console.print(ablation_table(ablation)))
+    return 0
+
+
+def _cache_file() -> Path:
+    """Where vectors are kept between runs, by the XDG base directory specification."""
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"
+    return folder / "cuegraph" / "vectors.sqlite"
+
+
+def _open_to_read(args: Namespace) -> Memory:
+    if not Path(args.store).is_dir():  # said before an embedder is loaded for nothing
+        raise StoreError(f"expected the directory of a memory, got none, at {args.store}")
+    return Memory.open(args.store, embedder=args.embedder, read_only=True)
+
+
+def _tell(
+    target: str | None,
+    value: object,
+    show: Callable[[Console], None],
+    write: Callable[[Path], None] | None = None,
+) -> None:
+    """Show a result, or write it as JSON, or both; `write` writes files in a way of its own."""
+    content = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    if target == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        return
+    if target is not None:
+        (write or (lambda path: path.write_bytes(content)))(Path(target))
+    show(console_on(sys.stdout))

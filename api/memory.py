@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from copy import copy
@@ -100,6 +100,7 @@ class Memory:
         self._pool = pool
         self._handles = handles or _HANDLES
         self._closed = False
+        self._owner = object()
         with self._lease():
             pass
 
@@ -164,7 +165,7 @@ class Memory:
     def close(self) -> None:
         """Publish the derived files and let go of all files. What was added is safe without it."""
         self._closed = True
-        self._handles.drop(self.path)
+        self._handles.drop(self._owner)
 
     def add(self, turns: Iterable[Turn], *, zone: str | None = None) -> AddReport:
         """What became of each turn; those added are safe on disk and found by the next recall.
@@ -234,7 +235,7 @@ class Memory:
     def _lease(self) -> AbstractContextManager[Space]:
         if self._closed:
             raise StoreError(f"expected an open memory, got a closed one: {self.path}")
-        return self._handles.lease(self.path, self._open_space)
+        return self._handles.lease(self._owner, self._open_space)
 
     def _open_space(self) -> Space:
         return Space(
@@ -330,19 +331,19 @@ def recall_batch(
     2
     """
     recalls: dict[int, Recall] = {}
-    for asked in _grouped(range(len(pairs)), lambda i: pairs[i][0].embedder):
+    for asked in _grouped(range(len(pairs)), lambda i: pairs[i][0].embedder.name):
         batch = Batch([pairs[i][1] for i in asked], pairs[asked[0]][0].embedder, options)
-        for group in _grouped(range(len(asked)), lambda i, asked=asked: pairs[asked[i]][0]):
+        for group in _grouped(range(len(asked)), lambda i, asked=asked: id(pairs[asked[i]][0])):
             found = pairs[asked[group[0]]][0]._recall(batch.part(group))
             recalls.update(zip((asked[i] for i in group), found, strict=True))
     return [recalls[i] for i in range(len(pairs))]
 
 
-def _grouped(items: Iterable[int], key: Callable[[int], object]) -> list[list[int]]:
-    """Items of the same key (by identity) together, groups in the order of their first ones."""
-    groups: dict[int, list[int]] = {}
+def _grouped(items: Iterable[int], key: Callable[[int], Hashable]) -> list[list[int]]:
+    """Items of the same key together, groups in the order of their first ones."""
+    groups: dict[Hashable, list[int]] = {}
     for item in items:
-        groups.setdefault(id(key(item)), []).append(item)
+        groups.setdefault(key(item), []).append(item)
     return list(groups.values())
 
 

@@ -90,7 +90,7 @@ def leave_one_out_table(result: LeaveOneOut) -> Table:
 
 def _table(title: str, first: str, *columns: str) -> Table:
     table = Table(title=title)
-    table.add_column(first)
+    table.add_column(first, no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right")
     return table

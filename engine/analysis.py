@@ -88,7 +88,7 @@ def is_speaker(snapshot: Snapshot, cue: int) -> bool:
 
 
 def _intent(text: str) -> dict[str, float]:
-    """Half of the weight stays open; the rest, or less, goes to the signs that are there."""
+    """A quarter of the weight stays open, and all of it where there is no sign at all."""
     found = [name for name, sign in _SIGNS.items() if sign.search(text)]
     weights = {name: 1.0 / len(found) if name in found else 0.0 for name in _SIGNS}
     share = 0.75 if found else 0.0

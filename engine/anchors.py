@@ -12,7 +12,7 @@ from ..kernels.topk import topk_at
 from .analysis import Analysis
 from .config import AnchorConfig
 from .dates import Window
-from .schema import LIVE, Kind, Relation
+from .schema import LIVE, TIME_NONE, Kind, Relation
 from .snapshot import Snapshot
 from .vector_index import VectorIndex
 
@@ -143,6 +143,8 @@ def episodes_allowed(
         return None
     nodes = snapshot.nodes
     mask = nodes["kind"] == Kind.EPISODE
+    if after_us is not None or before_us is not None:
+        mask &= nodes["time_us"] != TIME_NONE
     if after_us is not None:
         mask &= nodes["time_us"] >= after_us
     if before_us is not None:

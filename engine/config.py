@@ -7,10 +7,10 @@ from .schema import Relation
 Intents = dict[str, dict[str, float]]
 
 _PHI: Intents = {
-    "why": {"CAUSES": 3.0, "FOLLOWS": 1.0, "SIMILAR": 1.0, "MENTIONS": 1.0, "CUES": 1.0},
-    "when": {"CAUSES": 0.5, "FOLLOWS": 1.5, "SIMILAR": 1.0, "MENTIONS": 1.5, "CUES": 1.0},
-    "entity": {"CAUSES": 0.5, "FOLLOWS": 0.5, "SIMILAR": 1.5, "MENTIONS": 2.5, "CUES": 1.5},
-    "open": {"CAUSES": 1.0, "FOLLOWS": 1.0, "SIMILAR": 1.5, "MENTIONS": 1.0, "CUES": 1.0},
+    "why": {"CAUSES": 3.0, "FOLLOWS": 1.0, "SIMILAR": -1.0, "MENTIONS": 0.0, "CUES": 1.0},
+    "when": {"CAUSES": 0.0, "FOLLOWS": 1.0, "SIMILAR": -1.0, "MENTIONS": 1.0, "CUES": 1.0},
+    "entity": {"CAUSES": 0.0, "FOLLOWS": 0.0, "SIMILAR": -1.0, "MENTIONS": 1.0, "CUES": 1.0},
+    "open": {"CAUSES": 0.0, "FOLLOWS": 0.0, "SIMILAR": -1.0, "MENTIONS": 0.0, "CUES": 1.0},
 }
 
 
@@ -26,7 +26,7 @@ class GraphConfig(msgspec.Struct, frozen=True):
                       of unrelated texts (0) to the same text (1)
     """
 
-    cues_per_episode: int = 6
+    cues_per_episode: int = 24
     cue: float = 1.0
     mention: float = 1.0
     across_sessions: float = 0.5
@@ -70,9 +70,9 @@ class BeamConfig(msgspec.Struct, frozen=True):
     """
 
     seeds: int = 10
-    width: int = 40
+    width: int = 100
     depth: int = 2
-    budget: int = 200
+    budget: int = 400
     gamma: float = 0.5
     structure: float = 1.0
     semantics: float = 1.0
@@ -90,13 +90,13 @@ class BeamConfig(msgspec.Struct, frozen=True):
 class RankConfig(msgspec.Struct, frozen=True):
     """Weights of the parts of an episode's score; see `ranking`."""
 
-    fused: float = 0.0
+    fused: float = 0.1
     keyword: float = 0.6
     session: float = 0.45
-    vector: float = 0.6
-    graph: float = 0.4
+    vector: float = 0.65
+    graph: float = 0.3
     speaker: float = 0.5
-    time: float = 0.2
+    time: float = 0.45
     asks: float = -0.25
     short: float = -0.3
 

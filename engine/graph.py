@@ -9,7 +9,7 @@ import numpy as np
 from ..io.turn import TurnRecord
 from .chains import Chains
 from .columns import Array, Names, Strings, Table, below, prefixed
-from .schema import DELETED, LIVE, TIME_NONE, Kind, Relation, reverse
+from .schema import DELETED, LIVE, RELATIONS, TIME_NONE, Kind, Relation, reverse
 
 NODES: Final = {
     "kind": np.uint8,
@@ -47,7 +47,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Graph:
-    """All that is derived from the journal up to row `seq`, for one memory space."""
+    """All that is derived from the journal up to row `seq`, for one memory space.
+
+    relations  int64 (16,)  edges of each relation
+    newest     the episode added last, or -1
+    """
 
     def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
         given = arrays or {}
@@ -60,6 +64,7 @@ class Graph:
         self.keys = Names(below("keys", given) or None)
         self.key_nodes = Table({"node": np.int32}, below("key_nodes", given) or None)
         self.bodies = Strings(**below("bodies", given))
+        self.relations = np.array(given.get("relations", np.zeros(RELATIONS)), np.int64)
         totals = given.get("totals", np.array([0, 0, 0, 0, -1], np.int64))
         self.seq, self.n_docs, self.total_length, self.n_sessions, self.newest = map(int, totals)
 
@@ -76,6 +81,7 @@ class Graph:
             **prefixed("keys", self.keys.arrays()),
             **prefixed("key_nodes", self.key_nodes.arrays()),
             **prefixed("bodies", self.bodies.arrays()),
+            "relations": self.relations,
             "totals": np.array(totals, np.int64),
         }
 
@@ -142,6 +148,7 @@ class Graph:
         here = np.full(len(dsts), src, np.int32)
         both = {"weight": np.tile(weights, 2), "payload": np.tile(payload, 2)}
         codes = np.repeat([relation, reverse(relation)], len(dsts))
+        self.relations[[relation, reverse(relation)]] += len(dsts)
         self.edges.extend(
             np.concatenate([here, others]),
             dst=np.concatenate([others, here]),

@@ -2,9 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from .space import Space
 
@@ -12,63 +11,64 @@ MAX_OPEN = 64
 """Spaces open at once by default; each holds three files, and 1,024 is a common limit."""
 
 
+class _Handle:
+    """One owner's space, open or not, and how many are using it."""
+
+    def __init__(self) -> None:
+        self.space: Space | None = None
+        self.users = 0
+        self.dropped = False
+        self.opening = threading.Lock()
+
+
 class Handles:
-    """Keeps at most `max_open` spaces open that nobody is using; a caller may share one of these.
+    """Keeps at most `max_open` spaces open beyond those in use; callers may share one of these.
 
     A space that was closed to make room is opened again, from its snapshot, when it is asked for.
     """
 
     def __init__(self, max_open: int = MAX_OPEN) -> None:
         self.max_open = max_open
-        self._spaces: OrderedDict[Path, Space] = OrderedDict()
-        self._users: dict[Path, int] = {}
+        self._handles: OrderedDict[Hashable, _Handle] = OrderedDict()
         self._lock = threading.Lock()
-        self._opening: dict[Path, threading.Lock] = {}
 
     @contextmanager
-    def lease(self, path: Path, opener: Callable[[], Space]) -> Iterator[Space]:
-        """The space at `path`, opened by `opener` where it is not open; held while in use."""
-        space = self._take(path, opener)
+    def lease(self, owner: Hashable, opener: Callable[[], Space]) -> Iterator[Space]:
+        """The space of `owner`, opened by `opener` where it is not open; held while in use."""
+        with self._lock:
+            handle = self._handles.setdefault(owner, _Handle())
+            self._handles.move_to_end(owner)
+            handle.users += 1
         try:
+            with handle.opening:
+                space = handle.space = handle.space or opener()
             yield space
         finally:
             with self._lock:
-                self._users[path] -= 1
-                surplus = self._surplus()
-            for idle in surplus:
-                idle.close()
+                handle.users -= 1
+                idle = self._surplus(handle)
+            for space in idle:
+                space.close()
 
-    def drop(self, path: Path) -> None:
-        """Close the space at `path`, if it is open."""
+    def drop(self, owner: Hashable) -> None:
+        """Close the space of `owner`, as soon as nobody uses it."""
         with self._lock:
-            space = self._spaces.pop(path, None)
-        if space is not None:
+            handle = self._handles.pop(owner, None) or _Handle()
+            handle.dropped = True
+            idle = self._surplus(handle)
+        for space in idle:
             space.close()
 
     def __len__(self) -> int:
         """Number of open spaces."""
-        return len(self._spaces)
+        return sum(handle.space is not None for handle in self._handles.values())
 
-    def _take(self, path: Path, opener: Callable[[], Space]) -> Space:
-        with self._lock:
-            opening = self._opening.setdefault(path, threading.Lock())
-        with opening:
-            with self._lock:
-                space = self._spaces.get(path)
-                if space is not None:
-                    return self._used(path, space)
-            space = opener()
-            with self._lock:
-                return self._used(path, space)
-
-    def _used(self, path: Path, space: Space) -> Space:
-        self._spaces[path] = space
-        self._spaces.move_to_end(path)
-        self._users[path] = self._users.get(path, 0) + 1
-        return space
-
-    def _surplus(self) -> list[Space]:
-        """Idle spaces beyond the bound, least recently used first, taken out of the table."""
-        idle = [path for path in self._spaces if not self._users[path]]
-        excess = max(len(self._spaces) - self.max_open, 0)
-        return [self._spaces.pop(path) for path in idle[:excess]]
+    def _surplus(self, handle: _Handle) -> list[Space]:
+        """Spaces to close now: a dropped one that is idle, and idle ones beyond the bound."""
+        doomed = [handle] if handle.dropped and not handle.users else []
+        idle = [h for h in self._handles.values() if h.space is not None and not h.users]
+        doomed += idle[: max(len(self) - self.max_open, 0)]
+        spaces = [h.space for h in doomed if h.space is not None]
+        for h in doomed:
+            h.space = None
+        return spaces

@@ -25,6 +25,7 @@ from .analysis import Analysis
 from .anchors import I32, Anchors, time_fit_of
 from .config import RankConfig
 from .graph import ASKS
+from .schema import LIVE
 from .snapshot import Snapshot
 
 F32 = npt.NDArray[np.float32]
@@ -62,6 +63,7 @@ class Ranking:
         self._workspace, self._config = workspace, config
         self._order = np.argsort(anchors.nodes)
         self._anchors = anchors
+        self._middling = np.float32(self._own(anchors.nodes).mean()) if len(anchors.nodes) else 0.0
         raw = self._raw(anchors.nodes)
         self._best = {name: float(raw[name].max(initial=0.0)) for name in ("keyword", "session")}
         likeness = raw["vector"] if len(anchors.nodes) else np.zeros(1, np.float32)
@@ -114,20 +116,23 @@ class Ranking:
         fused = self._anchors.scores[self._order][at]
         return np.where(known[at] == nodes, fused, 0).astype(np.float32)
 
+    def _own(self, nodes: I32) -> F32:
+        rows = self._snapshot.nodes["vector_row"][nodes]
+        return dots_at(self._snapshot.vectors, rows, self._query)
+
     def _likeness(self, nodes: I32) -> F32:
-        columns, vectors = self._snapshot.nodes, self._snapshot.vectors
-        own = dots_at(vectors, columns["vector_row"][nodes], self._query)
-        # At the end of a session there is no neighbour: a middling one stands in for it.
-        middling = own.mean() if len(own) else np.float32(0)
-        likeness = own
+        columns = self._snapshot.nodes
+        likeness = self._own(nodes)
         for side in ("previous", "following"):
             rows = columns[side][nodes]
             seen = (rows >= 0) & (rows < self._snapshot.n)
-            rows = columns["vector_row"][np.where(seen, rows, 0)]
-            beside = np.where(seen, dots_at(vectors, rows, self._query), middling)
+            rows = np.where(seen, rows, 0)
+            seen &= columns["status"][rows] == LIVE
+            # Where there is no neighbour, a middling one stands in for it.
+            beside = np.where(seen, self._own(rows), self._middling)
             likeness = likeness + np.float32(NEIGHBOUR) * beside
         return likeness.astype(np.float32)
 
 
 def _share(values: F32, best: float) -> F32:
-    return (values / best).astype(np.float32) if best > 0 else np.zeros_like(values)
+    return np.minimum(values / best, 1).astype(np.float32) if best > 0 else np.zeros_like(values)

@@ -108,7 +108,12 @@ def recall(
         ranked = ranking.rank(*_supported(found.nodes, walk, snapshot, mask))
         watch.lap("ranking")
     chosen, tokens, cut = _within_budget(ranked.nodes[: question.k], snapshot, counter, question)
-    evidence = tuple(_evidence(i, ranked, snapshot, found, walk) for i in range(chosen))
+    arm_places = {name: _places(nodes) for name, nodes in found.arms.items()}
+    walk_places = _places(walk.rows)
+    evidence = tuple(
+        _evidence(i, ranked, snapshot, arm_places, _path(snapshot, walk, walk_places.get(node)))
+        for i, node in enumerate(ranked.nodes[:chosen].tolist())
+    )
     watch.lap("evidence")
     return Recall(
         query=question.text,
@@ -146,20 +151,34 @@ def _find_anchors(
     return fused
 
 
-def relation_gain(intent: dict[str, float], config: BeamConfig) -> F32:
+def relation_gain(
+    intent: dict[str, float], relations: npt.NDArray[np.int64], config: BeamConfig
+) -> F32:
     """Factor of each relation, float32 (16,): exp(l1 (phi - max phi)); 0 for a closed one.
 
-    phi is the mean of the intents' weights, by the share that each has (MAGMA, phi = w . onehot).
+    phi is the mean of the intents' weights, by the share that each has (MAGMA, phi = w . onehot);
+    the maximum is taken over the relations of which the memory has edges, int64 (16,) `relations`.
     """
-    phi = np.zeros(RELATIONS)
-    opened = np.zeros(RELATIONS, bool)
-    for relation in Relation:
-        name = Relation(relation & ~1).name
-        for kind in INTENTS:
-            phi[relation] += intent[kind] * config.phi[kind].get(name, 0.0)
-            opened[relation] |= name in config.phi[kind]
-    top = phi[opened].max(initial=0.0)
-    return np.where(opened, np.exp(config.structure * (phi - top)), 0.0).astype(np.float32)
+    gain = np.zeros(RELATIONS, np.float32)
+    opened = [
+        relation for relation in Relation if relations[relation] and _is_open(relation, config)
+    ]
+    phi = {
+        relation: sum(intent[i] * config.phi[i].get(forward(relation), 0.0) for i in INTENTS)
+        for relation in opened
+    }
+    for relation in opened:
+        gain[relation] = np.exp(config.structure * (phi[relation] - max(phi.values())))
+    return gain
+
+
+def forward(relation: Relation) -> str:
+    """Name of a relation, or of the one that it reverses: what weights are given by."""
+    return Relation(relation & ~1).name
+
+
+def _is_open(relation: Relation, config: BeamConfig) -> bool:
+    return any(forward(relation) in config.phi[intent] for intent in INTENTS)
 
 
 def _walk(
@@ -182,7 +201,7 @@ def _walk(
             anchor_ptr=np.array([0, seeds], np.int64),
             anchors=ranked.nodes[:seeds],
             anchor_scores=_seed_scores(ranked.scores, seeds),
-            gain=relation_gain(analysis.intent, config)[None],
+            gain=relation_gain(analysis.intent, snapshot.graph.relations, config)[None],
             tag_gain=np.empty((1, 0), np.float32),
             window=np.array([_limits(question)], np.int64),
         ),
@@ -252,7 +271,11 @@ def _within_budget(
 
 
 def _evidence(
-    place: int, ranked: Ranked, snapshot: Snapshot, found: Anchors, walk: Walk
+    place: int,
+    ranked: Ranked,
+    snapshot: Snapshot,
+    arms_places: dict[str, dict[int, int]],
+    path: tuple[Step, ...],
 ) -> Evidence:
     node = int(ranked.nodes[place])
     turn = snapshot.graph.turn(node)
@@ -270,25 +293,20 @@ def _evidence(
         agent=turn.agent,
         score=round(float(ranked.scores[place]), 6),
         parts={name: part for name, part in parts.items() if part},
-        arms=_ranks(found, node),
-        path=_path(snapshot, walk, node),
+        arms={name: at[node] + 1 for name, at in arms_places.items() if node in at},
+        path=path,
     )
 
 
-def _ranks(found: Anchors, node: int) -> dict[str, int]:
-    ranks = {}
-    for name, nodes in found.arms.items():
-        at = np.flatnonzero(nodes == node)
-        if len(at):
-            ranks[name] = int(at[0]) + 1
-    return ranks
+def _places(nodes: I32) -> dict[int, int]:
+    """Place of each node, the first where it stands twice."""
+    return {node: place for place, node in reversed(list(enumerate(nodes.tolist())))}
 
 
-def _path(snapshot: Snapshot, walk: Walk, node: int) -> tuple[Step, ...]:
-    at = np.flatnonzero(walk.rows == node)
-    place = int(at[0]) if len(at) else -1
+def _path(snapshot: Snapshot, walk: Walk, place: int | None) -> tuple[Step, ...]:
+    """Steps from an anchor to a place of the walk; () for no place."""
     steps: list[Step] = []
-    while place >= 0:
+    while place is not None and place >= 0:
         row = int(walk.rows[place])
         anchor = walk.parent[place] < 0
         relation = "anchor" if anchor else Relation(int(walk.relation[place])).name

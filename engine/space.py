@@ -12,8 +12,8 @@ from ..io.journal import Journal
 from ..io.row import Appended, Row
 from ..io.snapshot import FOLDER, newest_snapshot, write_snapshot
 from ..io.turn import TurnRecord
-from ..io.vectors import VectorFile
-from ..llm.embedder import Embedder
+from ..io.vectors import FILE_NAME, VectorFile
+from ..llm.embedder import Embedder, unrelated_cosine
 from .config import GraphConfig
 from .graph import Graph
 from .indexing import index_turn
@@ -44,6 +44,7 @@ class Space:
         self.read_only = read_only
         self.config = config or GraphConfig()
         self.notices: list[str] = []
+        self._unrelated = unrelated_cosine(embedder)
         self._lock = threading.RLock()
         self.journal = Journal.open(
             directory,
@@ -52,7 +53,7 @@ class Space:
             read_only=read_only,
             busy_timeout_s=busy_timeout_s,
         )
-        self._vectors = VectorFile(directory / "vectors.f16", embedder.dimension)
+        self._vectors = VectorFile(directory / FILE_NAME, embedder.dimension, read_only=read_only)
         self.index = VectorIndex(embedder.dimension)
         self.graph = self._load()
         self._published = self.graph.seq
@@ -176,11 +177,11 @@ class Space:
 
     def _similarity(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Cosines on the scale from unrelated texts (0) to the same text (1)."""
-        floor = self.embedder.unrelated
+        floor = self._unrelated
         return np.maximum((cosine - floor) / (1 - floor), 0).astype(np.float32)
 
     def _cosine(self, similarity: float) -> float:
-        floor = self.embedder.unrelated
+        floor = self._unrelated
         return floor + similarity * (1 - floor)
 
     def _node_of(self, seq: int) -> int:

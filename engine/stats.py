@@ -22,10 +22,6 @@ def stats_of(space: Space) -> Stats:
     graph, nodes = snapshot.graph, snapshot.nodes
     episodes = nodes["kind"] == Kind.EPISODE
     kinds = np.bincount(nodes["kind"], minlength=len(Kind))
-    edges = graph.edges
-    relations = np.bincount(
-        np.concatenate([edges.base["relation"], edges.delta["relation"]]), minlength=len(Relation)
-    )
     return Stats(
         path=str(space.directory),
         turns=int(episodes.sum()),
@@ -33,7 +29,9 @@ def stats_of(space: Space) -> Stats:
         sessions=graph.n_sessions,
         speakers=tuple(speakers_of(snapshot)),
         nodes={kind.name.lower(): int(kinds[kind]) for kind in Kind if kinds[kind]},
-        edges={r.name: int(relations[r]) for r in Relation if r % 2 == 0 and relations[r]},
+        edges={
+            r.name: int(graph.relations[r]) for r in Relation if r % 2 == 0 and graph.relations[r]
+        },
         triples=len(graph.triples),
         terms=len(graph.vocabulary),
         journal_rows=snapshot.seq,

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from ..io.turn import TurnRecord
 from .chains import Chains
@@ -41,6 +42,9 @@ NAMED = 2
 """Flag of a cue that was said as a name."""
 SPEAKS = 4
 """Flag of a cue that names somebody who speaks in the memory."""
+
+Ints = Sequence[int] | npt.NDArray[np.int32]
+Floats = float | Sequence[float] | npt.NDArray[np.float32]
 
 _decode = msgspec.msgpack.Decoder(TurnRecord).decode
 _encode = msgspec.msgpack.Encoder().encode
@@ -126,35 +130,41 @@ class Graph:
             self.key_nodes.append(node=node)
         return node
 
-    def link(self, src: int, dsts: Sequence[int], relation: int, weights: Sequence[float]) -> None:
+    def link(self, src: int, dsts: Ints, relation: int, weights: Floats) -> None:
         """Edges from one node to others, and their reverses."""
-        self._link(src, dsts, relation, weights, [-1] * len(dsts))
+        self._link(np.full(len(dsts), src, np.int32), dsts, relation, weights, -1)
 
-    def add_triples(self, triples: Sequence[tuple[int, int, int]], weight: float) -> None:
+    def add_triples(self, cues: Ints, tag: int, content: int, weight: float) -> None:
         """Triples (cue, tag or -1, content), and the derived CUES edge of each with its row."""
-        for cue, tag, content in triples:
-            row = self.triples.append(cue=cue, tag=tag, content=content)
-            self._link(cue, [content], Relation.CUES, [weight], [row])
+        if not len(cues):
+            return
+        first = len(self.triples)
+        self.triples.extend(cue=cues, tag=tag, content=content)
+        rows = np.arange(first, len(self.triples), dtype=np.int32)
+        contents = np.full(len(cues), content, np.int32)
+        self._link(cues, contents, Relation.CUES, np.float32(weight), rows)
 
     def _link(
-        self,
-        src: int,
-        dsts: Sequence[int],
-        relation: int,
-        weights: Sequence[float],
-        payload: Sequence[int],
+        self, srcs: Ints, dsts: Ints, relation: int, weights: Floats, payload: Ints | int
     ) -> None:
-        others = np.array(dsts, np.int32)
-        here = np.full(len(dsts), src, np.int32)
-        both = {"weight": np.tile(weights, 2), "payload": np.tile(payload, 2)}
-        codes = np.repeat([relation, reverse(relation)], len(dsts))
-        self.relations[[relation, reverse(relation)]] += len(dsts)
+        m = len(dsts)
+        if not m:
+            return
+        ends = np.empty((2, m), np.int32)
+        ends[0], ends[1] = srcs, dsts
+        codes = np.empty((2, m), EDGES["relation"])
+        weight, rows = np.empty((2, m), EDGES["weight"]), np.empty((2, m), EDGES["payload"])
+        codes[0], codes[1] = relation, reverse(relation)
+        weight[:], rows[:] = weights, payload
         self.edges.extend(
-            np.concatenate([here, others]),
-            dst=np.concatenate([others, here]),
-            relation=codes,
-            **both,
+            ends.reshape(-1),
+            dst=ends[::-1].reshape(-1),
+            relation=codes.reshape(-1),
+            weight=weight.reshape(-1),
+            payload=rows.reshape(-1),
         )
+        self.relations[relation] += m
+        self.relations[reverse(relation)] += m
 
     def flag(self, node: int, flags: int) -> None:
         """Set flags of a node."""

@@ -80,11 +80,11 @@ def _place(graph: Graph, episode: int, session: int, config: GraphConfig) -> Non
     if previous >= 0:
         graph.nodes.put("previous", episode, previous)
         graph.nodes.put("following", previous, episode)
-        graph.link(episode, [previous], Relation.FOLLOWS, [1.0])
+        graph.link(episode, [previous], Relation.FOLLOWS, 1.0)
     elif graph.newest >= 0:
-        graph.link(episode, [graph.newest], Relation.FOLLOWS, [config.across_sessions])
+        graph.link(episode, [graph.newest], Relation.FOLLOWS, config.across_sessions)
     graph.nodes.put("previous", session, episode)
-    graph.link(episode, [session], Relation.PART_OF, [1.0])
+    graph.link(episode, [session], Relation.PART_OF, 1.0)
     graph.newest = episode
 
 
@@ -107,9 +107,9 @@ def _mention(
     said = entities.names(spoken, lambda name: _is_name(graph, name))
     cues = [_name(graph, name) for name in said] + _dates(graph, record)
     distinct = list(dict.fromkeys(cues))
-    graph.link(episode, distinct, Relation.MENTIONS, [config.mention] * len(distinct))
+    graph.link(episode, distinct, Relation.MENTIONS, config.mention)
     for first, second in entities.aliases(spoken):
-        graph.link(_name(graph, first), [_name(graph, second)], Relation.SIMILAR, [1.0])
+        graph.link(_name(graph, first), [_name(graph, second)], Relation.SIMILAR, 1.0)
 
 
 def _is_name(graph: Graph, name: str) -> bool:
@@ -144,4 +144,4 @@ def _cue(graph: Graph, episode: int, labels: dict[str, str], config: GraphConfig
     speaker = int(graph.nodes["speaker"][episode])
     if speaker >= 0:
         cues.append(speaker)
-    graph.add_triples([(cue, -1, episode) for cue in dict.fromkeys(cues)], config.cue)
+    graph.add_triples(list(dict.fromkeys(cues)), -1, episode, config.cue)

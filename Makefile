@@ -5,8 +5,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 COVERED := api engine kernels io llm bench
 
-# numba does not see an edit in a file that a kernel's own file imports: new sources, new cache.
-export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat kernels/*.py | cksum | cut -d' ' -f1)
+# numba does not see an edit in a file that a kernel's own file imports: new sources, new cache, the
+# one that tests/conftest.py names too.
+SHA256 := import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest()[:16])
+KERNELS := $(shell cat $(sort $(wildcard kernels/*.py)) | $(PYTHON) -c '$(SHA256)')
+export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(KERNELS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test cover lint types bench

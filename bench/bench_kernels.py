@@ -58,17 +58,17 @@ def graph(n: int) -> tuple[Adjacency, Nodes]:
     dst = np.where(rng.random(m) < 0.05, n ** rng.random(m) - 1, near).astype(np.int32)
     relation = (2 * rng.integers(0, 4, m)).astype(np.uint8)
     weight = rng.random(m, np.float32)
-    base = csr.build(
-        n,
-        np.concatenate([src, dst]).astype(np.int32),
+    columns = (
         np.concatenate([dst, src]).astype(np.int32),
         np.concatenate([relation, relation ^ 1]),
         np.concatenate([weight, weight]),
         np.full(2 * m, -1, np.int32),
     )
+    indptr, order = csr.build(n, np.concatenate([src, dst]).astype(np.int32))
     none = [np.zeros(0, t) for t in (np.int32, np.int32, np.uint8, np.float32, np.int32)]
-    columns: tuple[Any, ...] = (*base, np.full(n, -1, np.int32), *none, 0, n)
-    adjacency = Adjacency(*columns)
+    base = (indptr, *(column[order] for column in columns))
+    arguments: tuple[Any, ...] = (*base, np.full(n, -1, np.int32), *none, 0, n)
+    adjacency = Adjacency(*arguments)
     bytes_ = np.zeros(n, np.uint8)
     times = np.zeros(n, np.int64)
     return adjacency, Nodes(halves(n), np.arange(n, dtype=np.int32), bytes_, bytes_, times)
@@ -156,6 +156,61 @@ def bench_beam(benchmark: Any, rival: Callable[[int], Any], batch: int, n: int) 
     benchmark.group = f"beam {n}"
     benchmark.extra_info["queries"] = batch
     benchmark.pedantic(rival(n), rounds=5, warmup_rounds=1)
+
+
+ROWS, ENTRIES, FURTHER = 100_000, 800_000, 80_000  # a team's memory, a tenth of it since a merge
+
+
+@cache
+def sources() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Rows of the base's entries and of later ones, in the order written: by time, hubs by Zipf."""
+    rng = np.random.default_rng(8)
+    near = np.sort(rng.integers(0, ROWS, ENTRIES)) - rng.integers(0, 50, ENTRIES)
+    hubs = ROWS ** rng.random(ENTRIES) - 1
+    rows = np.where(rng.random(ENTRIES) < 0.05, hubs, near.clip(0)).astype(np.int32)
+    return rows[:-FURTHER], rows[-FURTHER:]
+
+
+def build_kernel() -> Callable[[], Any]:
+    rows = np.concatenate(sources())
+    return lambda: csr.build(ROWS, rows)
+
+
+def build_numpy() -> Callable[[], Any]:
+    rows = np.concatenate(sources())
+
+    def sort() -> tuple[Array, Array]:
+        indptr = np.zeros(ROWS + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=ROWS), out=indptr[1:])
+        return indptr, np.argsort(rows, kind="stable")
+
+    return sort
+
+
+def merge_kernel() -> Callable[[], Any]:
+    base, further = sources()
+    indptr, _ = csr.build(ROWS, base)
+    return lambda: csr.merge(indptr, further, ROWS)
+
+
+def merge_numpy() -> Callable[[], Any]:
+    base, further = sources()
+    starts, _ = csr.build(ROWS, base)
+    numbers = np.arange(ROWS, dtype=np.int32)
+
+    def sort() -> tuple[Array, Array]:
+        rows = np.concatenate([np.repeat(numbers, np.diff(starts)), further])
+        added = np.bincount(further + 1, minlength=ROWS + 1)
+        return starts + np.cumsum(added), np.argsort(rows, kind="stable")
+
+    return sort
+
+
+@pytest.mark.parametrize("rival", [build_kernel, build_numpy, merge_kernel, merge_numpy])
+def bench_csr(benchmark: Any, rival: Callable[[], Callable[[], Any]]) -> None:
+    """Row starts and order of all entries, at once or from a base and a tenth behind it."""
+    benchmark.group = "csr " + rival.__name__.partition("_")[0]
+    benchmark.pedantic(rival(), rounds=10, warmup_rounds=1)
 
 
 def by_numpy(scores: Array, k: int) -> Array:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import msgspec
+import numpy as np
 
 from cuegraph import AnchorConfig, BeamConfig, RankConfig, RecallConfig
 
@@ -28,6 +29,7 @@ def rows_of(config: RecallConfig) -> list[Row]:
                         edges, which were made of them, stay
     only arm X          the arm's own order, with no walk and no other ranking: plain retrieval
     fusion alone        the arms fused by reciprocal rank, with no walk and no other ranking
+    discounted fusion   arms that name the same episodes count less; in the whole, and alone
     without relation X  the walk cannot take it; it is closed for every intent
     only relation X     the walk takes no other
     uniform intents     each open relation fits each intent alike
@@ -41,6 +43,8 @@ def rows_of(config: RecallConfig) -> list[Row]:
         *((f"without arm {name}", without_arm(config, name)) for name in ARMS),
         *((f"only arm {name}", only_arm(config, name)) for name in ARMS),
         ("fusion alone", fusion_alone(config)),
+        ("discounted fusion", _anchors(config, discount=True)),
+        ("discounted fusion alone", _anchors(fusion_alone(config), discount=True)),
         *((f"without relation {name}", without_relations(config, {name})) for name in relations),
         *(
             (f"only relation {name}", without_relations(config, {*relations} - {name}))
@@ -50,6 +54,25 @@ def rows_of(config: RecallConfig) -> list[Row]:
         ("no walk", _beam(config, depth=0)),
         *((f"without part {name}", without_parts(config, (name,))) for name in parts),
     ]
+
+
+def variations(config: RecallConfig, count: int = 40) -> list[Row]:
+    """`config`, and `count` more with each weight of the ranking up to halved or doubled.
+
+    The factors are drawn evenly on a logarithmic scale, from a fixed seed: a grid to choose from
+    that knows nothing of the data.
+    """
+    draw = np.random.default_rng(0)
+    rows: list[Row] = [(FULL, config)]
+    for number in range(1, count + 1):
+        factors = np.exp2(draw.uniform(-1, 1, len(PARTS))).tolist()
+        weights = {
+            name: round(getattr(config.rank, name) * factor, 3)
+            for name, factor in zip(PARTS, factors, strict=True)
+        }
+        rank = msgspec.structs.replace(config.rank, **weights)
+        rows.append((f"variation {number}", msgspec.structs.replace(config, rank=rank)))
+    return rows
 
 
 def without_arm(config: RecallConfig, arm: str) -> RecallConfig:

@@ -83,7 +83,6 @@ class Timed:
         self._embedder = embedder
         self.name = embedder.name
         self.dimension = embedder.dimension
-        self.unrelated = embedder.unrelated
         self.seconds = 0.0
 
     def passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:

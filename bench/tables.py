@@ -55,17 +55,18 @@ def ablation_table(ablation: Ablation) -> Table:
     """A line a row: figures over 1-4 and multi-hop, and the differences of R@10 to "full"."""
     table = _table(
         "Ablation, %",
-        *("row", "R@10", "R@25", "all@10", "less full", "95 %", ""),
-        *("multi-hop R@10", "less full", "95 %", ""),
+        *("row", "R@10", "R@25", "less full, R@10 (95 %)", "hops R@10", "less full (95 %)"),
     )
     for name, row in ablation.rows.items():
         every, hop = row.categories["1-4"], row.categories["1"]
         table.add_row(
-            *(name, _one(every.recall_10), _one(every.recall_25), _one(every.all_10)),
-            *_gap(row.difference["1-4"]),
-            _one(hop.recall_10),
-            *_gap(row.difference["1"]),
+            *(name, _one(every.recall_10), _one(every.recall_25), _gap(row.difference["1-4"])),
+            *(_one(hop.recall_10), _gap(row.difference["1"])),
         )
+    table.caption = (
+        "R@10 and R@25 over categories 1 to 4, hops: category 1. A difference in brackets is not "
+        "distinguishable from none; = where no ranking changed at all"
+    )
     return table
 
 
@@ -92,7 +93,7 @@ def _table(title: str, first: str, *columns: str) -> Table:
     table = Table(title=title)
     table.add_column(first, no_wrap=True)
     for column in columns:
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     return table
 
 
@@ -103,10 +104,14 @@ def _cells(figures: Figures) -> tuple[str, ...]:
     )
 
 
-def _gap(difference: Difference) -> tuple[str, ...]:
-    gap = difference.recall_10
-    signed = "-" if gap is None else f"{gap:+.1f}"
-    return signed, _interval(difference.recall_10_ci95), difference.verdict
+def _gap(difference: Difference) -> str:
+    if difference.recall_10 is None or difference.recall_10_ci95 is None:
+        return "-"
+    if difference.verdict == "no ranking changed":
+        return "="
+    low, high = difference.recall_10_ci95
+    gap = f"{difference.recall_10:+.1f}, {low:+.1f} to {high:+.1f}"
+    return f"({gap})" if difference.verdict == "no difference shown" else gap
 
 
 def _add_percentiles(table: Table, name: str, found: Percentiles | None) -> None:

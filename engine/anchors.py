@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels.bm25 import Params, Workspace, bm25
-from ..kernels.rrf import rrf
+from ..kernels.rrf import rrf, rrf_discounted
 from ..kernels.topk import topk_at
 from .analysis import Analysis
 from .config import AnchorConfig
@@ -107,7 +107,8 @@ def fuse(arms: dict[str, I32], config: AnchorConfig) -> Anchors:
     if not used:
         return Anchors(arms, NO_NODES, np.empty(0, np.float32))
     values = np.array([weights[name] for name in used], np.float32)
-    nodes, scores = rrf([arms[name] for name in used], values, config.rrf_k)
+    fused_by = rrf_discounted if config.discount else rrf
+    nodes, scores = fused_by([arms[name] for name in used], values, config.rrf_k)
     return Anchors(arms, nodes, scores / scores[0])
 
 
@@ -125,14 +126,15 @@ def time_fit_of(analysis: Analysis, snapshot: Snapshot, episodes: I32) -> F32:
 def time_fit(windows: Sequence[Window], times: npt.NDArray[np.int64]) -> F32:
     """How well times, int64 us (m,), fit the windows: 1 inside, falling with the days outside.
 
-    It falls slower after a window than before it: what happened is told later.
+    It falls slower after a window than before it: what happened is told later. No time fits none.
     """
     fit = np.zeros(len(times), np.float32)
     for window in windows:
         after = np.maximum(times.astype(np.float64) - (window.end_us - 1), 0) / _DAY_US
         before = np.maximum(window.start_us - times.astype(np.float64), 0) / _DAY_US
         fit = np.maximum(fit, np.exp(-after / _AFTER_DAYS - before / _BEFORE_DAYS))
-    return fit.astype(np.float32)
+    # No time is the least of all numbers, which would fit whatever has no beginning.
+    return np.where(times == TIME_NONE, 0, fit).astype(np.float32)
 
 
 def episodes_allowed(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.chains import link, merge_order
+from ..kernels import csr
 from .columns import Array, Table, below, prefixed
 
 
@@ -26,11 +26,27 @@ class Chains:
         self._set_base(arrays or {"indptr": np.zeros(1, np.int64), **self._no_entries()})
 
     def _set_base(self, arrays: Mapping[str, Array]) -> None:
-        self.base = dict(arrays)
-        count = np.diff(self.base["indptr"]).astype(np.int32)
+        count = np.diff(arrays["indptr"]).astype(np.int32)
         head = np.full(len(count), -1, np.int32)
-        self.heads = Table({"head": np.int32, "count": np.int32}, {"head": head, "count": count})
-        self.delta = Table({"src": np.int32, "next": np.int32, **self.dtypes})
+        heads = Table({"head": np.int32, "count": np.int32}, {"head": head, "count": count})
+        delta = Table({"src": np.int32, "next": np.int32, **self.dtypes})
+        # At once: a reader of a row must not meet the parts of two bases.
+        self._parts = (dict(arrays), heads, delta)
+
+    @property
+    def base(self) -> dict[str, Array]:
+        """The CSR that the last merge made."""
+        return self._parts[0]
+
+    @property
+    def heads(self) -> Table:
+        """`head` and `count` of each row."""
+        return self._parts[1]
+
+    @property
+    def delta(self) -> Table:
+        """The entries since the last merge, in order: `src`, `next` and the columns."""
+        return self._parts[2]
 
     def _no_entries(self) -> dict[str, Array]:
         return {name: np.empty(0, dtype) for name, dtype in self.dtypes.items()}
@@ -54,7 +70,7 @@ class Chains:
         if len(src):
             start = len(self.delta)
             self.delta.extend(src=src, next=np.full(len(src), -1, np.int32), **columns)
-            link(self.heads["head"], self.heads["count"], self.delta["next"], src, start)
+            csr.link(self.heads["head"], self.heads["count"], self.delta["next"], src, start)
 
     def degree(self, row: int) -> int:
         """Number of entries of a row."""
@@ -62,30 +78,26 @@ class Chains:
 
     def row(self, row: int) -> dict[str, Array]:
         """Columns of one row's entries, oldest first."""
-        low, high = (self.base["indptr"][row : row + 2]) if row < self._base_rows else (0, 0)
+        base, heads, delta = self._parts
+        low, high = base["indptr"][row : row + 2] if row < len(base["indptr"]) - 1 else (0, 0)
         chain: list[int] = []
-        at = int(self.heads["head"][row])
+        at = int(heads["head"][row])
         while at >= 0:
             chain.append(at)
-            at = int(self.delta["next"][at])
+            at = int(delta["next"][at])
         newer = np.array(chain[::-1], np.int64)
         return {
-            name: np.concatenate([self.base[name][low:high], self.delta[name][newer]])
-            for name in self.dtypes
+            name: np.concatenate([base[name][low:high], delta[name][newer]]) for name in self.dtypes
         }
-
-    @property
-    def _base_rows(self) -> int:
-        return len(self.base["indptr"]) - 1
 
     def merge(self) -> None:
         """Make the delta part of a new base; views of the old one stay valid."""
-        if len(self.delta) or len(self) > self._base_rows:
+        if len(self.delta) or len(self) > len(self.base["indptr"]) - 1:
             self._set_base(self.merged())
 
     def merged(self) -> dict[str, Array]:
         """`indptr` and columns of all entries as one CSR, each row oldest first."""
-        indptr, order = merge_order(self.base["indptr"], self.delta["src"], len(self))
+        indptr, order = csr.merge(self.base["indptr"], self.delta["src"], len(self))
         columns: dict[str, Any] = {
             name: np.concatenate([self.base[name], self.delta[name]])[order] for name in self.dtypes
         }

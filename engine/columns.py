@@ -121,7 +121,7 @@ class Names:
 
     def find(self, name: str) -> int:
         """Number of a name, or -1."""
-        key = name.encode()
+        key = name.encode(errors="surrogatepass")  # a question may hold what no name can
         number = self._new.get(key, -1)
         return number if number >= 0 or not len(self._hashes) else self._find_mapped(key)
 

@@ -39,6 +39,7 @@ class AnchorConfig(msgspec.Struct, frozen=True):
 
     per_arm         candidates that each arm names; 1 to 10,000
     rrf_k           constant of reciprocal rank fusion; above 0
+    discount        whether arms that name the same episodes count less (see `kernels.rrf`)
     keyword, vector, time, cue   weights of the arms in the fusion; 0 switches an arm off
     from_previous   weight of a term of the turn before in the keyword arm; 0 to 1
     from_following  weight of a term of the turn after; 0 to 1
@@ -46,6 +47,7 @@ class AnchorConfig(msgspec.Struct, frozen=True):
 
     per_arm: int = 100
     rrf_k: float = 60.0
+    discount: bool = False
     keyword: float = 1.0
     vector: float = 1.0
     time: float = 0.5
@@ -70,9 +72,9 @@ class BeamConfig(msgspec.Struct, frozen=True):
     """
 
     seeds: int = 10
-    width: int = 100
+    width: int = 60
     depth: int = 2
-    budget: int = 400
+    budget: int = 200
     gamma: float = 0.5
     structure: float = 1.0
     semantics: float = 1.0

@@ -5,14 +5,21 @@ from collections.abc import Callable
 
 from .text import STOP_WORDS, fold
 
-_UPPER = "A-ZÀ-ÖØ-ÞΑ-ΩА-Я"
+# Capitals of Latin with all its marks, Greek, Cyrillic, Armenian and Georgian.
+_UPPER = "A-Z" + "".join(c for c in map(chr, range(0x80, 0x2000)) if c.isupper())
+_GAP = r"[^\S\n]+"  # no name runs over the end of a line
 # "I" and its contractions are capitalised everywhere: never a name, never part of one.
 _WORD = rf"(?!I\b)[{_UPPER}](?:[\w'’&.-]*\w)?"
-_PHRASE = re.compile(rf"(?:{_WORD})(?:\s+(?:(?:of|de|van|von|the)\s+)?(?:{_WORD}))*")
-_SENTENCE_START = re.compile(r"(?:^|[.!?…:;\n\"“(\[—-])\s*[\"'“(\[]*$")
-_NAME = rf"((?:{_WORD})(?:\s+(?:{_WORD}))*)"
+_PHRASE = re.compile(rf"(?:{_WORD})(?:{_GAP}(?:(?:of|de|van|von|the){_GAP})?(?:{_WORD}))*")
+_TITLE = "".join(rf"(?<!\b{title})" for title in ("Mr", "Ms", "Mrs", "Dr", "St", "Prof"))
+_SENTENCE_START = re.compile(rf"(?:^|{_TITLE}\.|[!?…:;\n\"“(\[—-])\s*[\"'“(\[]*$")
+_NAME = rf"((?:{_WORD})(?:{_GAP}(?:{_WORD}))*)"
 _ALIASES = (
-    re.compile(rf"{_NAME},?\s+(?:also known as|a\.?k\.?a\.?|called|nicknamed)\s+{_NAME}"),
+    # "Ana called Bob" is a telephone call.
+    re.compile(
+        rf"{_NAME}(?:,?\s+(?:also known as|a\.?k\.?a\.?|nicknamed)|(?:,|\s+is)\s+called)"
+        rf"\s+{_NAME}"
+    ),
     re.compile(rf"{_NAME},\s+(?:or\s+)?(?:just\s+)?{_NAME}\s+for short"),
     re.compile(rf"{_NAME},?\s+(?:that is|which is|meaning|short for)\s+(?:the\s+)?{_NAME}"),
     re.compile(rf"{_NAME}\s+\(((?:the\s+)?(?:{_WORD})(?:\s+(?:{_WORD}))*)\)"),
@@ -62,6 +69,8 @@ def aliases(text: str) -> list[tuple[str, str]]:
     for pattern in _ALIASES:
         for match in pattern.finditer(text):
             first, second = _strip(match.group(1)), _strip(match.group(2))
+            if match.group(2).endswith(("'s", "’s")):  # "Rex, which is Mira's dog"
+                continue
             if normal(first) != normal(second) and _plausible(first) and _plausible(second):
                 pairs.append((first, second))
     return pairs

@@ -126,8 +126,9 @@ class Graph:
         node = self.find(kind, name)
         if node < 0:
             node = self.add_node(kind, label.encode())
-            self.keys.add(f"{kind.value}:{name}")
+            # In this order: a reader that finds the key finds its node.
             self.key_nodes.append(node=node)
+            self.keys.add(f"{kind.value}:{name}")
         return node
 
     def link(self, src: int, dsts: Ints, relation: int, weights: Floats) -> None:

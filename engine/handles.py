@@ -46,6 +46,8 @@ class Handles:
         finally:
             with self._lock:
                 handle.users -= 1
+                if handle.space is None and not handle.users and not handle.dropped:
+                    del self._handles[owner]  # it could not be opened
                 idle = self._surplus(handle)
             for space in idle:
                 space.close()

@@ -1,5 +1,6 @@
 """Narrative synthesis: evidence as one linear context under a token budget (MAGMA, section 3.4)."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Literal
@@ -11,11 +12,13 @@ import rustworkx as rx
 from .evidence import Evidence, Recall
 from .schema import Kind, Relation
 from .snapshot import Snapshot
+from .text import UNSPACED
 from .tokens import TokenCounter
 
 Order = Literal["time", "causes"]
 
 _ELLIPSIS = "…"
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _LEAST_TOKENS = 12
 """Text of fewer tokens says too little to be worth its frame: such a block is left out."""
 
@@ -85,13 +88,13 @@ def _shorten(text: str, budget: int, counter: TokenCounter) -> str | None:
         return text
     if budget < _LEAST_TOKENS:
         return None
-    words = text.split()
-    low, high = 0, len(words)
+    ends = [0, *(word.end() for word in _WORD.finditer(text))]
+    low, high = 0, len(ends) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        fits = counter.count(escape(" ".join(words[:middle])) + _ELLIPSIS) <= budget
+        fits = counter.count(escape(text[: ends[middle]]) + _ELLIPSIS) <= budget
         low, high = (middle, high) if fits else (low, middle - 1)
-    return " ".join(words[:low]) + _ELLIPSIS if low else None
+    return text[: ends[low]] + _ELLIPSIS if low else None
 
 
 def _said(piece: Evidence) -> str:
@@ -130,11 +133,14 @@ def _by_causes(evidence: Sequence[Evidence], snapshot: Snapshot) -> list[Evidenc
 
 def _causal_edges(pieces: Sequence[Evidence], snapshot: Snapshot) -> list[tuple[str, str]]:
     """(effect, cause) among the pieces."""
-    seqs = snapshot.nodes["seq"]
     episodes = np.flatnonzero(snapshot.nodes["kind"] == Kind.EPISODE)
+    seqs = snapshot.nodes["seq"][episodes]
+    wanted = np.array([int(piece.node[1:]) for piece in pieces], np.int64)
+    places = np.searchsorted(seqs, wanted).clip(max=max(len(seqs) - 1, 0))
     rows = {
-        int(episodes[np.searchsorted(seqs[episodes], int(piece.node[1:]))]): piece.node
-        for piece in pieces
+        int(episodes[place]): piece.node
+        for piece, place, seq in zip(pieces, places, wanted, strict=True)
+        if len(seqs) and seqs[place] == seq
     }
     edges = []
     for row, effect in rows.items():

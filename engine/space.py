@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from ..io.errors import StoreError
 from ..io.journal import Journal
 from ..io.row import Appended, Row
 from ..io.snapshot import FOLDER, newest_snapshot, write_snapshot
@@ -46,6 +47,7 @@ class Space:
         self.notices: list[str] = []
         self._unrelated = unrelated_cosine(embedder)
         self._lock = threading.RLock()
+        self._refreshing = threading.Lock()
         self.journal = Journal.open(
             directory,
             embedder=embedder.name,
@@ -53,7 +55,7 @@ class Space:
             read_only=read_only,
             busy_timeout_s=busy_timeout_s,
         )
-        self._vectors = VectorFile(directory / FILE_NAME, embedder.dimension, read_only=read_only)
+        self._vectors = self._open_vectors()
         self.index = VectorIndex(embedder.dimension)
         self.graph = self._load()
         self._published = self.graph.seq
@@ -78,9 +80,11 @@ class Space:
 
     def snapshot(self) -> Snapshot:
         """What has been acknowledged so far, by this process or another one."""
-        if self.journal.changed():
-            with self._lock:
-                self._catch_up()
+        # One at a time: `changed` tells of a change once, and whoever comes next must see it too.
+        with self._refreshing:
+            if self.journal.changed():
+                with self._lock:
+                    self._catch_up()
         return self._snapshot
 
     def publish(self) -> None:
@@ -108,9 +112,11 @@ class Space:
     def close(self) -> None:
         """Publish what is new and let go of the files."""
         with self._lock:
-            self.publish()
-            self._vectors.close()
-            self.journal.close()
+            try:
+                self.publish()
+            finally:
+                self._vectors.close()
+                self.journal.close()
 
     @property
     def _index_path(self) -> Path:
@@ -137,9 +143,9 @@ class Space:
 
     def _catch_up(self) -> None:
         """Follow the journal from where the graph stands."""
-        rows = list(self.journal.rows_after(self.graph.seq))
-        self._repair([row for row in rows if row.vector_row is not None])
-        self._index_rows(rows)
+        while rows := list(self.journal.rows_after(self.graph.seq, limit=PUBLISH_ROWS)):
+            self._repair([row for row in rows if row.vector_row is not None])
+            self._index_rows(rows)
         self._take()
 
     def _take(self) -> None:
@@ -147,6 +153,10 @@ class Space:
 
     def _view(self, rows: int) -> npt.NDArray[np.uint16]:
         return self._vectors.view(rows)
+
+    def _open_vectors(self) -> VectorFile:
+        path = self.directory / FILE_NAME
+        return VectorFile(path, self.embedder.dimension, read_only=self.read_only)
 
     def _index_rows(self, rows: Sequence[Row]) -> None:
         first = len(self.graph.vector_nodes)
@@ -198,9 +208,15 @@ class Space:
         numbers = [row.vector_row for row in rows if row.vector_row is not None]
         crcs = [row.vector_crc or 0 for row in rows]
         damaged = set(self._vectors.verify(numbers, crcs))
+        if damaged and self.read_only and not self._vectors.rows:
+            self._vectors = self._open_vectors()  # it was opened before the first vector came
+            damaged = set(self._vectors.verify(numbers, crcs))
         broken = [row for row in rows if row.vector_row in damaged]
         if not broken:
             return
+        if self.read_only:
+            expected = f"sound vectors, or a memory opened for writing to embed {len(broken)} anew"
+            raise StoreError(f"expected {expected}, got a read-only one, at {self._vectors.path}")
         self.notices.append(f"{len(broken)} damaged vectors embedded anew, in {self.directory}")
         vectors = self._embedded([row.turn() for row in broken])
         repaired = {

@@ -9,9 +9,9 @@ import snowballstemmer
 
 # Scripts written without spaces (Han, kana, Hangul): their runs are indexed by single characters
 # and by pairs, so that any part of a run finds it.
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
-_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’][^\W_{_CJK}]+)*")
-_CJK_RUN = re.compile(rf"[{_CJK}]+")
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003134f"
+_RUN = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’][^\W_{UNSPACED}]+)*")
+_CJK_RUN = re.compile(rf"[{UNSPACED}]+")
 _CLITICS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
 
 STOP_WORDS = frozenset(
@@ -39,7 +39,9 @@ def words(text: str) -> Iterator[str]:
     """
     for match in _RUN.finditer(fold(text)):
         head, *tail = re.split("['’]", match.group())
-        yield head if not tail or tail[-1] in _CLITICS else head + "".join(tail)
+        while tail and tail[-1] in _CLITICS:
+            tail.pop()
+        yield head + "".join(tail)
 
 
 def tokens(text: str) -> Iterator[tuple[str, str]]:

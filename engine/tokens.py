@@ -25,7 +25,8 @@ class WordCounter:
     """
 
     name = "words/6"
-    _piece = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W_]+|[^\w\s]|_")
+    _unspaced = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+    _piece = re.compile(rf"[{_unspaced}]|[^\W_{_unspaced}]+|[^\w\s]|_")
 
     def count(self, text: str) -> int:
         """Tokens of a text."""

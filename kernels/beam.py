@@ -108,7 +108,7 @@ class Nodes(NamedTuple):
     """Columns of the nodes, each (>= n,).
 
     vectors     uint16 (n_vec, d)   float16 bits, normalised
-    vector_row  int32   row of `vectors`, or -1: such a node has sim 0
+    vector_row  int32   row of `vectors`; where there is none (-1, or not stored yet) sim is 0
     status      uint8   0 = live; others are never visited
     kind        uint8   0 = episode: the only kind that a time window applies to
     time        int64   us UTC, or TIME_NONE
@@ -154,8 +154,8 @@ class BeamResult(NamedTuple):
     payload    int32    of that edge, -1 for anchors
     depth      uint8    0 for anchors
     support    float32  best score by which an edge led here: `scores`, but for anchors the best
-                        over all steps and over nodes that did not themselves come from the anchor;
-                        0 where no edge did
+                        over the edges of all expanded nodes, other than the anchor and those whose
+                        `parent` it is (a longer way round counts); 0 where there are none
     truncated  uint8 (B,)   2 where the budget was reached while candidates were left, else 0
     """
 
@@ -736,7 +736,7 @@ def beam(
     A query's result depends on that query alone: not on the batch, the thread, or whether an edge
     stands in the base or in the delta. The arrays are read; their dtypes are checked by the
     compiled kernel (TypeError), their lengths here (ValueError). Rows stored in the arrays
-    themselves are trusted: `csr.build` checks them.
+    themselves (`dst`, `relation`, `head`, ...) are trusted: who writes them keeps them in range.
     """
     _check(adjacency, nodes, queries)
     if width < 1 or budget < 1 or not 0 <= depth < ANCHOR:
@@ -762,11 +762,22 @@ def beam(
     return result
 
 
+def _check_edges(adjacency: Adjacency) -> None:
+    base = min(column.size for column in adjacency[1:5])
+    delta = min(column.size for column in adjacency[6:11])
+    if base < adjacency.indptr[-1] or delta < adjacency.m_delta:
+        raise ValueError(
+            f"adjacency: expected {adjacency.indptr[-1]} edges in the base, got {base}, "
+            f"and {adjacency.m_delta} in the delta, got {delta}"
+        )
+
+
 def _check(adjacency: Adjacency, nodes: Nodes, queries: Queries) -> None:
     n, b = adjacency.n, len(queries.vectors)
     shortest = min(adjacency.head.size, *(column.size for column in nodes[1:]))
     if shortest < n:
         raise ValueError(f"adjacency, nodes: expected at least {n} rows, got {shortest}")
+    _check_edges(adjacency)
     if queries.vectors.shape[1:] != nodes.vectors.shape[1:]:
         raise ValueError(
             f"queries.vectors: expected rows of {nodes.vectors.shape[1]} elements, "

@@ -1,213 +1,115 @@
-"""Compressed sparse rows of typed edges: built from a list, and merged with a delta of chains."""
+"""Rows that grow, in the order of their entries: chained one by one, merged into compressed rows.
 
-from typing import Any, NamedTuple
+Nothing here knows the columns of an entry: callers index each of them by `order`.
+"""
 
 import numpy as np
 
-from .types import (
-    F32_1,
-    I32_1,
-    I64,
-    I64_1,
-    RF32_1,
-    RI32_1,
-    RI64_1,
-    RU8_1,
-    U8_1,
-    VOID,
-    F32Array,
-    I32Array,
-    I64Array,
-    Int,
-    U8Array,
-    check_array,
-    kernel,
-)
-
-RELATIONS = 16
+from .types import I32_1, I64, I64_1, RI32_1, RI64_1, VOID, I32Array, I64Array, check_array, kernel
 
 
-class Csr(NamedTuple):
-    """indptr int64 (n+1,), dst int32, relation uint8, weight float32, payload int32, each (m,)."""
+@kernel(VOID(I32_1, I32_1, I32_1, RI32_1, I64))
+def _link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+    for i in range(src.size):
+        row = src[i]
+        next_[start + i] = head[row]
+        head[row] = start + i
+        count[row] += 1
 
-    indptr: I64Array
-    dst: I32Array
-    relation: U8Array
-    weight: F32Array
-    payload: I32Array
 
-
-@kernel(VOID(I64_1, RI32_1, I32_1))
-def _sort(indptr: I64Array, src: I32Array, order: I32Array) -> None:
-    """Stable counting sort by source; `indptr` comes in as zeros and leaves as row starts."""
+@kernel(VOID(RI64_1, RI32_1, I64_1, I64_1))
+def _merge(indptr: I64Array, src: I32Array, merged: I64Array, order: I64Array) -> None:
+    base_rows = indptr.size - 1
+    # merged[row + 2] counts first, then runs along as the place of the row's next entry.
+    for row in range(base_rows):
+        merged[row + 2] += indptr[row + 1] - indptr[row]
     for row in src:
-        indptr[row + 1] += 1
-    for row in range(indptr.size - 1):
-        indptr[row + 1] += indptr[row]
-    fill = indptr[:-1].copy()
-    for e in range(src.size):
-        order[fill[src[e]]] = e
-        fill[src[e]] += 1
+        merged[row + 2] += 1
+    for row in range(2, merged.size):
+        merged[row] += merged[row - 1]
+    for row in range(base_rows):
+        for entry in range(indptr[row], indptr[row + 1]):
+            order[merged[row + 1]] = entry
+            merged[row + 1] += 1
+    for i in range(src.size):
+        row = src[i]
+        order[merged[row + 1]] = indptr[base_rows] + i
+        merged[row + 1] += 1
 
 
-@kernel(I64(RI64_1, RI32_1, RI32_1, I64, I64_1))
-def _count(indptr: I64Array, head: I32Array, next: I32Array, m_delta: Int, out: I64Array) -> Int:
-    """Fill the row starts of base and delta together; the number of edges."""
-    out[0] = 0
-    for row in range(out.size - 1):
-        count = indptr[row + 1] - indptr[row] if row + 1 < indptr.size else 0
-        e = np.int64(head[row])
-        while e >= 0:
-            count += e < m_delta
-            e = np.int64(next[e])
-        out[row + 1] = out[row] + count
-    return out[-1]
+def link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+    """None; the entries start, start + 1, ... are chained to the rows `src`, in order.
 
+    head   int32 (rows,)          newest entry of a row, or -1; written
+    count  int32 (>= rows,)       entries of a row; written
+    next_  int32 (>= start + m,)  the entry before an entry in its row, or -1; written
+    src    int32 (m,)             rows, each below `head.size`
 
-@kernel(
-    VOID(
-        *(RI64_1, RI32_1, RU8_1, RF32_1, RI32_1),
-        *(RI32_1, RI32_1, RI32_1, RU8_1, RF32_1, RI32_1, I64),
-        *(RI64_1, I32_1, U8_1, F32_1, I32_1),
-    )
-)
-def _merge(
-    indptr: I64Array,
-    dst: I32Array,
-    relation: U8Array,
-    weight: F32Array,
-    payload: I32Array,
-    head: I32Array,
-    next: I32Array,
-    d_dst: I32Array,
-    d_relation: U8Array,
-    d_weight: F32Array,
-    d_payload: I32Array,
-    m_delta: Int,
-    out_indptr: I64Array,
-    out_dst: I32Array,
-    out_relation: U8Array,
-    out_weight: F32Array,
-    out_payload: I32Array,
-) -> None:
-    for row in range(out_indptr.size - 1):
-        place = out_indptr[row]
-        if row + 1 < indptr.size:
-            for e in range(indptr[row], indptr[row + 1]):
-                out_dst[place], out_relation[place] = dst[e], relation[e]
-                out_weight[place], out_payload[place] = weight[e], payload[e]
-                place += 1
-        # A chain runs newest to oldest, so it is written from the end of the row backwards.
-        place = out_indptr[row + 1]
-        chained = np.int64(head[row])
-        while chained >= 0:
-            if chained < m_delta:
-                place -= 1
-                out_dst[place], out_relation[place] = d_dst[chained], d_relation[chained]
-                out_weight[place], out_payload[place] = d_weight[chained], d_payload[chained]
-            chained = np.int64(next[chained])
+    Raises ValueError where an array has another dtype, rank or length, or a row is out of range.
 
-
-def build(
-    n: int,
-    src: I32Array,
-    dst: I32Array,
-    relation: U8Array,
-    weight: F32Array,
-    payload: I32Array,
-) -> Csr:
-    """The edges as CSR over `n` nodes; within a row they keep the order given.
-
-    src, dst  int32 (m,)   0 <= row < n
-    relation  uint8 (m,)   below 16
-    weight    float32 (m,)
-    payload   int32 (m,)   row of a triple, or -1
-
-    Raises ValueError where dtypes or lengths differ or a value is out of range.
-
-    >>> e = np.int32([1, 0, 1])
-    >>> build(2, e, np.int32([0, 1, 1]), np.uint8([0, 1, 2]), np.float32([1, 1, 1]), e).dst
-    array([1, 0, 1], dtype=int32)
+    >>> head, count, next_ = np.int32([-1, -1]), np.int32([0, 0]), np.int32([9, 9, 9])
+    >>> link(head, count, next_, np.int32([1, 0, 1]), 0)
+    >>> head.tolist(), count.tolist(), next_.tolist()
+    ([1, 2], [1, 2], [-1, -1, 0])
     """
-    check_array("src", src, np.int32)
-    _check_edges("", n, src.size, dst, relation, weight, payload)
-    _check_range("src", src, n)
-    indptr, order = np.zeros(n + 1, np.int64), np.empty(src.size, np.int32)
-    _sort(indptr, src, order)
-    return Csr(indptr, dst[order], relation[order], weight[order], payload[order])
-
-
-def merge(
-    base: Csr,
-    head: I32Array,
-    next: I32Array,
-    d_dst: I32Array,
-    d_relation: U8Array,
-    d_weight: F32Array,
-    d_payload: I32Array,
-    m_delta: int,
-    n: int,
-) -> Csr:
-    """A new base over `n` nodes: each row's base edges, then its delta edges oldest first.
-
-    base     over at most n nodes
-    head     int32 (>= n,)         newest delta edge of a node, or -1
-    next     int32 (>= m_delta,)   the next older edge, or -1
-    m_delta  delta edges from here on are left out, wherever they stand in a chain
-
-    Raises ValueError where dtypes or lengths differ or a value is out of range.
-    """
-    m_base = int(base.indptr[-1])
-    check_array("indptr", base.indptr, np.int64)
-    if base.indptr.size > n + 1 or base.indptr[0] != 0 or (np.diff(base.indptr) < 0).any():
-        raise ValueError(f"indptr: expected at most {n + 1} starts that rise from 0")
-    _check_edges("base ", n, m_base, *base[1:])
-    for name, chain in (("head", head), ("next", next)):
-        check_array(name, chain, np.int32)
-        _check_range(name, chain, next.size, least=-1)
-    if head.size < n or not 0 <= m_delta <= next.size:
-        raise ValueError(f"expected head of {n} rows and m_delta up to {next.size}, got {m_delta}")
-    delta: tuple[Any, ...] = tuple(
-        column[:m_delta] for column in (d_dst, d_relation, d_weight, d_payload)
-    )
-    _check_edges("delta ", n, m_delta, *delta)
-    indptr = np.empty(n + 1, np.int64)
-    m = _count(base.indptr, head, next, m_delta, indptr)
-    out = Csr(
-        indptr,
-        np.empty(m, np.int32),
-        np.empty(m, np.uint8),
-        np.empty(m, np.float32),
-        np.empty(m, np.int32),
-    )
-    arguments: tuple[Any, ...] = (*base, head, next, *delta, m_delta, *out)
-    _merge(*arguments)
-    return out
-
-
-def _check_edges(
-    which: str,
-    n: int,
-    m: int,
-    dst: I32Array,
-    relation: U8Array,
-    weight: F32Array,
-    payload: I32Array,
-) -> None:
-    check_array(which + "dst", dst, np.int32)
-    check_array(which + "relation", relation, np.uint8)
-    check_array(which + "weight", weight, np.float32)
-    check_array(which + "payload", payload, np.int32)
-    lengths = (dst.size, relation.size, weight.size, payload.size)
-    if lengths != (m, m, m, m):
-        raise ValueError(f"{which}edges: expected {m} in every array, got {lengths}")
-    _check_range(which + "dst", dst, n)
-    _check_range(which + "relation", relation, RELATIONS)
-    _check_range(which + "payload", payload, 2**31, least=-1)
-
-
-def _check_range(name: str, values: I32Array | U8Array, stop: int, least: int = 0) -> None:
-    if values.size and not (least <= values.min() and values.max() < stop):
+    _check_rows(src, head.size)
+    for name, array in (("head", head), ("count", count), ("next_", next_)):
+        check_array(name, array, np.int32)
+    if start < 0 or count.size < head.size or next_.size < start + src.size:
         raise ValueError(
-            f"{name}: expected {least} <= value < {stop}, got {values.min()} to {values.max()}"
+            f"expected start >= 0, count of {head.size} and next_ of {start + src.size} elements "
+            f"or more, got start {start}, {count.size} and {next_.size}"
         )
+    _link(head, count, next_, src, start)
+
+
+def build(n: int, src: I32Array) -> tuple[I64Array, I64Array]:
+    """Row starts of the entries as CSR, and the order that puts them there.
+
+    n        rows
+    src      int32 (m,)  row of each entry, 0 <= row < n
+    returns  indptr int64 (n+1,), order int64 (m,): entry i of the result is entry order[i] of those
+             given; within a row they keep their order
+
+    A stable counting sort, O(n + m). Raises ValueError where `src` is no such array.
+
+    >>> indptr, order = build(2, np.int32([1, 0, 1]))
+    >>> indptr.tolist(), order.tolist()
+    ([0, 1, 3], [1, 0, 2])
+    """
+    return merge(np.zeros(1, np.int64), src, n)
+
+
+def merge(indptr: I64Array, src: I32Array, n: int) -> tuple[I64Array, I64Array]:
+    """Row starts of a CSR with further entries merged in, and where each of its entries came from.
+
+    indptr   int64 (n_base+1,)  row starts of the base, from 0, non-decreasing
+    src      int32 (m,)         rows of the further entries, oldest first
+    n        rows of the result, n_base at least
+    returns  indptr int64 (n+1,), order int64: entry i of the result is entry order[i] of the base
+             and the further ones put behind it; each row keeps the base's order, then the oldest
+             first
+
+    A stable counting sort, O(n + entries). Raises ValueError where an array has another dtype or
+    rank, or a value is out of range.
+
+    >>> indptr, order = merge(np.int64([0, 1]), np.int32([1, 0]), 2)
+    >>> indptr.tolist(), order.tolist()
+    ([0, 2, 3], [0, 2, 1])
+    """
+    check_array("indptr", indptr, np.int64)
+    if not indptr.size or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError(f"indptr: expected starts that rise from 0, got {indptr}")
+    if n < indptr.size - 1:
+        raise ValueError(f"n: expected at least the base's {indptr.size - 1} rows, got {n}")
+    _check_rows(src, n)
+    merged = np.zeros(n + 2, np.int64)
+    order = np.empty(indptr[-1] + src.size, np.int64)
+    _merge(indptr, src, merged, order)
+    return merged[:-1], order
+
+
+def _check_rows(src: I32Array, n: int) -> None:
+    check_array("src", src, np.int32)
+    if src.size and not 0 <= src.min() <= src.max() < n:
+        raise ValueError(f"src: expected rows of [0, {n}), got {src.min()} to {src.max()}")

@@ -7,6 +7,7 @@ Slow by intent; for tests and benchmarks.
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,9 +22,8 @@ from .beam import (
     Queries,
 )
 from .bm25 import Documents, Params, Postings
-from .csr import Csr
 from .rrf import TOP
-from .types import F32Array, I32Array, I64Array, U8Array, U16Array
+from .types import F32Array, I32Array, I64Array, U16Array
 
 LANES = 32
 Edge = tuple[int, int, float, int]
@@ -105,51 +105,32 @@ def _overlap(one: I32Array, other: I32Array) -> float:
     return len(common) / depth if depth else 0.0
 
 
-def build(
-    n: int,
-    src: I32Array,
-    dst: I32Array,
-    relation: U8Array,
-    weight: F32Array,
-    payload: I32Array,
-) -> Csr:
-    """Edges by source, in the order given."""
-    columns = zip(dst, relation, weight, payload, strict=True)
-    rows: list[list[Edge]] = [[] for _ in range(n)]
-    for row, edge in zip(src, columns, strict=True):
-        rows[row].append(edge)
-    return _csr(rows)
+def link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+    """Entry by entry."""
+    for entry, row in enumerate(src.tolist(), start):
+        next_[entry], head[row] = head[row], entry
+        count[row] += 1
 
 
-def merge(
-    base: Csr,
-    head: I32Array,
-    next: I32Array,
-    d_dst: I32Array,
-    d_relation: U8Array,
-    d_weight: F32Array,
-    d_payload: I32Array,
-    m_delta: int,
-    n: int,
-) -> Csr:
-    """Base edges of a row, then its visible delta edges oldest first."""
-    graph = Adjacency(*base, head, next, d_dst, d_relation, d_weight, d_payload, m_delta, n)
-    rows = []
-    for node in range(n):
-        m = base.indptr[node + 1] - base.indptr[node] if node + 1 < base.indptr.size else 0
-        edges = list(_edges(graph, node))
-        rows.append(edges[:m] + edges[m:][::-1])
-    return _csr(rows)
+def build(n: int, src: I32Array) -> tuple[I64Array, I64Array]:
+    """Entries sorted by row; Python's sort is stable."""
+    rows = src.tolist()
+    starts = [sum(row < start for row in rows) for start in range(n + 1)]
+    order = sorted(range(len(rows)), key=rows.__getitem__)
+    return np.array(starts, np.int64), np.array(order, np.int64)
 
 
-def _csr(rows: list[list[Edge]]) -> Csr:
-    indptr = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
-    columns = list(zip(*(edge for row in rows for edge in row), strict=True)) or [()] * 4
-    dtypes = (np.int32, np.uint8, np.float32, np.int32)
-    return Csr(indptr, *(np.array(c, t) for c, t in zip(columns, dtypes, strict=True)))
+def merge(indptr: I64Array, src: I32Array, n: int) -> tuple[I64Array, I64Array]:
+    """A list of entries for each row, the base's first."""
+    rows = [list(range(start, stop)) for start, stop in pairwise(indptr.tolist())]
+    rows += [[] for _ in range(len(rows), n)]
+    for entry, row in enumerate(src.tolist(), int(indptr[-1])):
+        rows[row].append(entry)
+    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return starts, np.array([entry for row in rows for entry in row], np.int64)
 
 
-def _edges(graph: Adjacency, node: int) -> Iterator[Edge]:
+def seen_edges(graph: Adjacency, node: int) -> Iterator[Edge]:
     """The edges a reader sees: base in order, then delta newest first."""
     if node + 1 < graph.indptr.size:
         row = slice(graph.indptr[node], graph.indptr[node + 1])
@@ -351,7 +332,7 @@ class _Search:
 
     def steps(self, node: int) -> Iterator[tuple[int, np.float32, int, int]]:
         """The edges of a node with all of their score but the likeness of the other end."""
-        edges = list(_edges(self.graph, node))
+        edges = list(seen_edges(self.graph, node))
         damping = np.float32(len(edges) ** -float(np.float32(self.hub))) if edges else 1
         gain, tag_gain = self.queries.gain[self.q], self.queries.tag_gain[self.q]
         for dst, relation, weight, payload in edges:
@@ -375,7 +356,8 @@ class _Search:
         if row not in self.factors:
             vector = int(self.nodes.vector_row[row])
             halves = self.nodes.vectors.view(np.float16)
-            sim = _dot(halves[vector], self.queries.vectors[self.q]) if vector >= 0 else 0.0
+            known = 0 <= vector < len(halves)
+            sim = _dot(halves[vector], self.queries.vectors[self.q]) if known else 0.0
             exponent = float(np.float32(self.similarity)) * (float(sim) - 1.0)
             self.factors[row] = np.float32(math.exp(exponent))
         return self.factors[row]

@@ -56,15 +56,19 @@ def adjacency(case: Case) -> Adjacency:
     payload = rng.integers(-1, 6, m).astype(np.int32)
     columns = [np.ascontiguousarray(pairs[:, 1]), relation, weight, payload]
     src = np.ascontiguousarray(pairs[:, 0])
-    base = csr.build(
-        case.n_base, src[: case.m_base], *(column[: case.m_base] for column in columns)
-    )
+    indptr, order = csr.build(case.n_base, src[: case.m_base])
     head = np.full(case.n, -1, np.int32)
     chain = np.full(m - case.m_base, -1, np.int32)
     for e, node in enumerate(src[case.m_base :]):
         chain[e], head[node] = head[node], e
     delta = [column[case.m_base :] for column in columns]
-    return Adjacency(*base, head, chain, *delta, case.watermark, case.n)
+    base = [column[order] for column in columns]
+    return Adjacency(indptr, *base, head, chain, *delta, case.watermark, case.n)
+
+
+def all_in_base(case: Case) -> Adjacency:
+    """The edges that `adjacency(case)` shows, without chains."""
+    return adjacency(case._replace(n_base=case.n, m_base=case.m_base + case.watermark, watermark=0))
 
 
 def nodes(n: int) -> Nodes:
@@ -104,6 +108,11 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture
 def graph(case: Case) -> tuple[Adjacency, Nodes, Queries]:
     return adjacency(case), nodes(case.n), queries(case.n, 4)
+
+
+@pytest.fixture
+def merged_graph(case: Case) -> Adjacency:
+    return all_in_base(case)
 
 
 @pytest.fixture

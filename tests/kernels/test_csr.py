@@ -1,85 +1,170 @@
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cuegraph.kernels import csr, reference
-from cuegraph.kernels.beam import Adjacency
+
+Rows = npt.NDArray[np.int32]
+Order = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+ROWS = st.integers(1, 9).flatmap(
+    lambda n: st.tuples(st.just(n), st.lists(st.integers(0, n - 1), max_size=40))
+)
 
 
-def equal(got: csr.Csr, want: csr.Csr) -> None:
-    for name, a, b in zip(csr.Csr._fields, got, want, strict=True):
-        assert a.dtype == b.dtype, name
-        np.testing.assert_array_equal(a, b, name)
+def equal(got: Order, want: Order) -> None:
+    for a, b in zip(got, want, strict=True):
+        assert (a.dtype, a.flags.c_contiguous) == (np.int64, True)
+        np.testing.assert_array_equal(a, b)
 
 
-def edges(m: int, n: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(m)
-    return [
-        rng.integers(0, n, m).astype(np.int32),
-        rng.integers(0, n, m).astype(np.int32),
-        rng.integers(0, 16, m).astype(np.uint8),
-        rng.random(m).astype(np.float32),
-        rng.integers(-1, 5, m).astype(np.int32),
-    ]
+def sources(case: Any) -> tuple[Rows, Rows]:
+    """Rows of the base's entries and of the further ones, read-only."""
+    src = np.array([row for row, _ in case.edges], np.int32)
+    src.flags.writeable = False
+    return src[: case.m_base], src[case.m_base :]
 
 
-@pytest.mark.parametrize(("n", "m"), [(1, 0), (1, 3), (7, 50), (40, 10)])
-def test_build_is_the_reference(n: int, m: int) -> None:
-    columns = edges(m, n)
-    for column in columns:
-        column.flags.writeable = False
-    equal(csr.build(n, *columns), reference.build(n, *columns))
+def chained(link: Callable[..., None], src: Rows, rows: int, start: int = 0) -> list[Rows]:
+    """head, count and next_ after `link` in two calls; -7 is what it must not touch."""
+    head, count = np.full(rows, -1, np.int32), np.zeros(rows, np.int32)
+    next_ = np.full(start + src.size + 1, -7, np.int32)
+    half = src.size // 2
+    link(head, count, next_, src[:half], start)
+    link(head, count, next_, src[half:], start + half)
+    return [head, count, next_]
 
 
-def test_build_keeps_the_order_within_a_row() -> None:
-    src, dst = np.array([1, 0, 1, 1], np.int32), np.array([2, 2, 0, 1], np.int32)
-    built = csr.build(
-        3, src, dst, np.arange(4, dtype=np.uint8), np.ones(4, np.float32), np.full(4, -1, np.int32)
-    )
-    assert built.indptr.tolist() == [0, 1, 4, 4]
-    assert built.dst.tolist() == [2, 2, 0, 1]
-    assert built.relation.tolist() == [1, 0, 2, 3]
+def test_build_is_the_reference(case: Any) -> None:
+    src, _ = sources(case)
+    equal(csr.build(case.n_base, src), reference.build(case.n_base, src))
 
 
-def test_merge_is_the_reference(graph: tuple[Adjacency, object, object]) -> None:
-    base, delta = csr.Csr(*graph[0][:5]), graph[0][5:]
-    equal(csr.merge(base, *delta), reference.merge(base, *delta))
+def test_merge_is_the_reference(case: Any) -> None:
+    src, further = sources(case)
+    indptr, _ = csr.build(case.n_base, src)
+    indptr.flags.writeable = False
+    for n in (case.n, case.n + 3):
+        equal(csr.merge(indptr, further, n), reference.merge(indptr, further, n))
 
 
-def test_merge_writes_delta_edges_oldest_first_up_to_the_watermark() -> None:
-    empty = csr.build(1, *(column[:0] for column in edges(1, 1)))
-    head, chain = np.array([2, 3], np.int32), np.array([-1, 0, 1, -1], np.int32)
-    columns = [np.array([0, 1, 0, 1], np.int32), np.arange(4, dtype=np.uint8)]
-    columns += [np.ones(4, np.float32), np.full(4, -1, np.int32)]
-    merged = csr.merge(empty, head, chain, *columns, 2, 2)
-    assert merged.indptr.tolist() == [0, 2, 2]
-    assert merged.relation.tolist() == [0, 1]
+def test_merged_columns_are_those_built_at_once(case: Any) -> None:
+    src, further = sources(case)
+    column = np.arange(len(case.edges))
+    indptr, order = csr.build(case.n_base, src)
+    merged, behind = csr.merge(indptr, further, case.n)
+    base = column[: case.m_base][order]
+    starts, whole = csr.build(case.n, np.concatenate([src, further]))
+    equal((merged, np.concatenate([base, column[case.m_base :]])[behind]), (starts, column[whole]))
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_link_is_the_reference(case: Any, start: int) -> None:
+    src = np.concatenate(sources(case))
+    got, want = (chained(link, src, case.n, start) for link in (csr.link, reference.link))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert got[2][:start].tolist() == [-7] * start
+    assert got[2][-1] == -7
+
+
+@given(ROWS)
+def test_a_chain_is_its_merged_row_backwards(rows: tuple[int, list[int]]) -> None:
+    n, src = rows[0], np.array(rows[1], np.int32)
+    head, count, next_ = chained(csr.link, src, n)
+    indptr, order = csr.merge(np.zeros(1, np.int64), src, n)
+    assert count.tolist() == np.diff(indptr).tolist()
+    for row, (start, stop) in enumerate(pairwise(indptr.tolist())):
+        chain, entry = [], int(head[row])
+        while entry >= 0:
+            chain.append(entry)
+            entry = int(next_[entry])
+        assert chain == order[start:stop].tolist()[::-1]
+
+
+@given(ROWS)
+def test_build_sorts_stably(rows: tuple[int, list[int]]) -> None:
+    n, src = rows[0], np.array(rows[1], np.int32)
+    indptr, order = csr.build(n, src)
+    assert order.tolist() == np.argsort(src, kind="stable").tolist()
+    assert indptr.tolist() == np.searchsorted(np.sort(src), np.arange(n + 1)).tolist()
+
+
+@given(ROWS, st.integers(0, 40), st.integers(0, 9))
+def test_merge_of_any_split(rows: tuple[int, list[int]], split: int, n_base: int) -> None:
+    n, src = rows[0], np.array(rows[1], np.int32)
+    n_base = min(n, n_base)
+    base = src[:split][src[:split] < n_base]
+    indptr, order = csr.build(n_base, base)
+    got = csr.merge(indptr, src[split:], n)
+    equal(got, reference.merge(indptr, src[split:], n))
+    behind = np.concatenate([base[order], src[split:]])[got[1]]
+    assert behind.tolist() == sorted(behind.tolist())
+
+
+def test_by_hand() -> None:
+    indptr, order = csr.build(3, np.array([1, 0, 1, 1], np.int32))
+    assert (indptr.tolist(), order.tolist()) == ([0, 1, 4, 4], [1, 0, 2, 3])
+    indptr, order = csr.merge(indptr, np.array([3, 0, 3, 1], np.int32), 4)
+    assert (indptr.tolist(), order.tolist()) == ([0, 2, 6, 6, 8], [0, 5, 1, 2, 3, 7, 4, 6])
+
+
+def test_nothing_is_no_entries() -> None:
+    none = np.zeros(0, np.int32)
+    for n in (0, 2):
+        for indptr, order in (csr.build(n, none), csr.merge(np.zeros(1, np.int64), none, n)):
+            assert (indptr.tolist(), order.tolist()) == ([0] * (n + 1), [])
+    csr.link(none, none, none, none, 0)
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "message"),
+    ("n", "src", "message"),
     [
-        (0, 7, r"src: expected 0 <= value < 7"),
-        (1, -1, r"dst: expected 0 <= value < 7, got -1"),
-        (2, 16, r"relation: expected 0 <= value < 16"),
-        (4, -2, r"payload: expected -1 <= value"),
+        (7, np.int32([0, 7]), r"src: expected rows of \[0, 7\), got 0 to 7"),
+        (7, np.int32([-1, 2]), r"src: expected rows of \[0, 7\), got -1 to 2"),
+        (0, np.int32([0]), r"src: expected rows of \[0, 0\), got 0 to 0"),
+        (7, np.int64([1]), r"src: expected a C-contiguous int32 array of rank 1, got int64"),
+        (7, np.zeros((2, 2), np.int32), r"src: expected .* rank 1, got int32 of shape \(2, 2\)"),
+        (7, np.zeros(8, np.int32)[::2], r"src: expected a C-contiguous int32"),
+        (-1, np.zeros(0, np.int32), r"n: expected at least the base's 0 rows, got -1"),
     ],
 )
-def test_a_value_out_of_range_is_named(column: int, value: int, message: str) -> None:
-    columns = edges(20, 7)
-    columns[column][3] = value
+def test_build_names_what_does_not_fit(n: int, src: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        csr.build(7, *columns)
+        csr.build(n, src)
 
 
-def test_merge_refuses_what_does_not_fit() -> None:
-    columns = edges(6, 3)
-    base = csr.build(3, *columns)
-    head, chain = np.full(3, -1, np.int32), np.full(6, -1, np.int32)
-    with pytest.raises(ValueError, match=r"indptr: expected at most 3 starts"):
-        csr.merge(base, head, chain, *columns[1:], 6, 2)
-    with pytest.raises(ValueError, match=r"m_delta up to 6, got 7"):
-        csr.merge(base, head, chain, *columns[1:], 7, 3)
-    with pytest.raises(ValueError, match=r"head: expected -1 <= value < 6"):
-        csr.merge(base, np.array([0, 6, 0], np.int32), chain, *columns[1:], 6, 3)
-    with pytest.raises(ValueError, match=r"lengths|edges: expected 6"):
-        csr.merge(base, head, chain, columns[1][:5], *columns[2:], 6, 3)
+@pytest.mark.parametrize(
+    ("indptr", "n", "message"),
+    [
+        ([0, 1, 2], 1, r"n: expected at least the base's 2 rows, got 1"),
+        ([1, 2], 3, r"indptr: expected starts that rise from 0, got \[1 2\]"),
+        ([0, 2, 1], 3, r"indptr: expected starts that rise from 0, got \[0 2 1\]"),
+        ([], 3, r"indptr: expected starts that rise from 0, got \[\]"),
+    ],
+)
+def test_merge_names_what_does_not_fit(indptr: list[int], n: int, message: str) -> None:
+    src = np.zeros(1, np.int32)
+    with pytest.raises(ValueError, match=message):
+        csr.merge(np.array(indptr, np.int64), src, n)
+    with pytest.raises(ValueError, match=r"indptr: expected a C-contiguous int64 .* got int32"):
+        csr.merge(np.array(indptr, np.int32), src, n)
+
+
+def test_link_names_what_does_not_fit() -> None:
+    rows, src = np.zeros(2, np.int32), np.zeros(3, np.int32)
+    with pytest.raises(ValueError, match=r"src: expected rows of \[0, 2\), got 2 to 2"):
+        csr.link(rows, rows, src, np.array([2], np.int32), 0)
+    with pytest.raises(ValueError, match=r"count: expected a C-contiguous int32"):
+        csr.link(rows, np.zeros(2), src, src, 0)
+    with pytest.raises(ValueError, match=r"next_ of 4 elements or more, got start 1, 2 and 3"):
+        csr.link(rows, rows, src, src, 1)
+    with pytest.raises(ValueError, match=r"expected start >= 0, .* got start -1"):
+        csr.link(rows, rows, src, src, -1)
+    with pytest.raises(ValueError, match=r"count of 2 .* 1 and 3"):
+        csr.link(rows, rows[:1], src, src, 0)

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from copy import copy
@@ -182,7 +182,7 @@ class Memory:
         >>> with Memory.open(tempfile.mkdtemp(), embedder="hash") as memory:
         ...     report = memory.add([Turn("Tea at five."), Turn("")])
         ...     report.added, report.problems[0].reason
-        (1, "text: expected a string that is not blank, got ''")
+        (1, "text: expected more than blanks, got ''")
         """
         if self._read_only:
             raise StoreError(
@@ -298,6 +298,9 @@ class Batch:
     """Queries, embedded together, with the options that they share."""
 
     def __init__(self, queries: Sequence[str], embedder: Embedder, options: RecallOptions) -> None:
+        if unknown := sorted(options.keys() - RecallOptions.__annotations__.keys()):
+            known = ", ".join(RecallOptions.__annotations__)
+            raise TypeError(f"expected options among {known}; got {', '.join(unknown)}")
         for query in queries:
             if not isinstance(query, str) or not query.strip():
                 raise InputError(f"query: expected a string that is not blank, got {query!r}")
@@ -331,19 +334,20 @@ def recall_batch(
     2
     """
     recalls: dict[int, Recall] = {}
-    for asked in _grouped(range(len(pairs)), lambda i: pairs[i][0].embedder.name):
-        batch = Batch([pairs[i][1] for i in asked], pairs[asked[0]][0].embedder, options)
-        for group in _grouped(range(len(asked)), lambda i, asked=asked: id(pairs[asked[i]][0])):
-            found = pairs[asked[group[0]]][0]._recall(batch.part(group))
+    for asked in _grouped([memory.embedder.name for memory, _ in pairs]):
+        memories = [pairs[i][0] for i in asked]
+        batch = Batch([pairs[i][1] for i in asked], memories[0].embedder, options)
+        for group in _grouped([id(memory) for memory in memories]):
+            found = memories[group[0]]._recall(batch.part(group))
             recalls.update(zip((asked[i] for i in group), found, strict=True))
     return [recalls[i] for i in range(len(pairs))]
 
 
-def _grouped(items: Iterable[int], key: Callable[[int], Hashable]) -> list[list[int]]:
-    """Items of the same key together, groups in the order of their first ones."""
+def _grouped(keys: Iterable[Hashable]) -> list[list[int]]:
+    """Places of equal keys together, groups in the order of their first ones."""
     groups: dict[Hashable, list[int]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
+    for place, key in enumerate(keys):
+        groups.setdefault(key, []).append(place)
     return list(groups.values())
 
 

@@ -24,7 +24,8 @@ def clustered(n: int) -> F32:
     draw = np.random.default_rng(5)
     centres = draw.normal(size=(64, DIMENSION))
     rows = centres[draw.integers(0, 64, n)] + 0.5 * draw.normal(size=(n, DIMENSION))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: F32 = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def exact(vectors: F32) -> Search:

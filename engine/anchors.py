@@ -83,13 +83,13 @@ def cue_arm(
     cues = [cue for cue in analysis.names if cue not in analysis.speakers]
     if not cues:
         return NO_NODES
-    rows = np.unique(np.concatenate([_mentioning(snapshot, cue) for cue in cues]))
+    rows: I32 = np.unique(np.concatenate([_mentioning(snapshot, cue) for cue in cues]))
     return _best(ws.score, rows, snapshot, mask, config.per_arm)
 
 
 def _mentioning(snapshot: Snapshot, cue: int) -> I32:
     row = snapshot.graph.edges.row(cue)
-    nodes = row["dst"][row["relation"] == Relation.MENTIONED_BY]
+    nodes: I32 = row["dst"][row["relation"] == Relation.MENTIONED_BY]
     return nodes[nodes < snapshot.n]
 
 
@@ -144,7 +144,7 @@ def episodes_allowed(
     if after_us is None and before_us is None and speaker is None:
         return None
     nodes = snapshot.nodes
-    mask = nodes["kind"] == Kind.EPISODE
+    mask: Mask = nodes["kind"] == Kind.EPISODE
     if after_us is not None or before_us is not None:
         mask &= nodes["time_us"] != TIME_NONE
     if after_us is not None:

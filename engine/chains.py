@@ -16,7 +16,8 @@ class Chains:
     The base is a CSR (`indptr` int64 (rows+1,), one array of each column). An appended entry is
     row i of `delta`; `head[row]` is the newest one of a row (or -1) and `next` the one before it;
     `count[row]` counts a row's entries in both.
-    A reader that remembers how many entries there were skips later ones, and needs no lock.
+    A reader remembers how many entries there were and skips later ones; it needs no lock, but has
+    to hold `next` with all its room, for the heads that it follows go on changing.
     """
 
     def __init__(
@@ -67,10 +68,14 @@ class Chains:
 
     def extend(self, src: Array, **columns: npt.ArrayLike) -> None:
         """Append entries to the rows `src` int32 (m,), in order; other columns (m,) or scalar."""
-        if len(src):
-            start = len(self.delta)
-            self.delta.extend(src=src, next=np.full(len(src), -1, np.int32), **columns)
-            csr.link(self.heads["head"], self.heads["count"], self.delta["next"], src, start)
+        if not len(src):
+            return
+        start, room = len(self.delta), self.delta.room
+        self.delta.extend(src=src, next=np.full(len(src), -1, np.int32), **columns)
+        if self.delta.room != room:
+            # Readers have `next` in its old size: the heads that they follow must not change now.
+            self.heads.detach()
+        csr.link(self.heads["head"], self.heads["count"], self.delta["next"], src, start)
 
     def degree(self, row: int) -> int:
         """Number of entries of a row."""
@@ -80,12 +85,7 @@ class Chains:
         """Columns of one row's entries, oldest first."""
         base, heads, delta = self._parts
         low, high = base["indptr"][row : row + 2] if row < len(base["indptr"]) - 1 else (0, 0)
-        chain: list[int] = []
-        at = int(heads["head"][row])
-        while at >= 0:
-            chain.append(at)
-            at = int(delta["next"][at])
-        newer = np.array(chain[::-1], np.int64)
+        newer = csr.chain(delta["next"], int(heads["head"][row]))
         return {
             name: np.concatenate([base[name][low:high], delta[name][newer]]) for name in self.dtypes
         }

@@ -37,6 +37,19 @@ class Table:
         """Views of all columns by name."""
         return {name: column[: self._n] for name, column in self._columns.items()}
 
+    def whole(self, name: str) -> Array:
+        """One column with the room behind its rows, for those who follow links that may come."""
+        return self._columns[name]
+
+    @property
+    def room(self) -> int:
+        """Rows that fit before the columns are moved to larger arrays."""
+        return min((len(column) for column in self._columns.values()), default=0)
+
+    def detach(self) -> None:
+        """Go on in copies: what earlier views show no longer changes."""
+        self._columns = {name: column.copy() for name, column in self._columns.items()}
+
     def append(self, **values: Any) -> int:
         """Row of the appended thing; every column must be given."""
         row = self._n

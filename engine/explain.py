@@ -26,7 +26,7 @@ class Explainer:
         self._arms = {name: _places(nodes) for name, nodes in found.arms.items()}
         self._walk = _places(walk.rows)
         self._rows, self._parents = walk.rows.tolist(), walk.parent.tolist()
-        self._relations = walk.relation.tolist()
+        self._relations, self._depths = walk.relation.tolist(), walk.depth.tolist()
         self._turns: dict[int, TurnRecord] = {}
 
     def within(
@@ -64,13 +64,16 @@ class Explainer:
         )
 
     def _path(self, place: int) -> tuple[Step, ...]:
-        """Steps from an anchor to a place of the walk; () for no place."""
+        """Steps from an anchor to a place of the walk; () for no place.
+
+        To an anchor that others support, the path leads from the anchor behind the support.
+        """
         steps: list[Step] = []
         while place >= 0:
-            anchor = self._parents[place] < 0
-            relation = "anchor" if anchor else Relation(self._relations[place]).name
+            ends = self._parents[place] < 0 or (self._depths[place] == 0 and bool(steps))
+            relation = "anchor" if ends else Relation(self._relations[place]).name
             steps.append(self._step(self._rows[place], relation))
-            place = self._parents[place]
+            place = -1 if ends else self._parents[place]
         return tuple(reversed(steps))
 
     def _step(self, node: int, relation: str) -> Step:

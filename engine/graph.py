@@ -143,7 +143,7 @@ class Graph:
         self.triples.extend(cue=cues, tag=tag, content=content)
         rows = np.arange(first, len(self.triples), dtype=np.int32)
         contents = np.full(len(cues), content, np.int32)
-        self._link(cues, contents, Relation.CUES, np.float32(weight), rows)
+        self._link(cues, contents, Relation.CUES, weight, rows)
 
     def _link(
         self, srcs: Ints, dsts: Ints, relation: int, weights: Floats, payload: Ints | int

@@ -130,8 +130,8 @@ class Ranking:
             seen &= columns["status"][rows] == LIVE
             # Where there is no neighbour, a middling one stands in for it.
             beside = np.where(seen, self._own(rows), self._middling)
-            likeness = likeness + np.float32(NEIGHBOUR) * beside
-        return likeness.astype(np.float32)
+            likeness += (np.float32(NEIGHBOUR) * beside).astype(np.float32)
+        return likeness
 
 
 def _share(values: F32, best: float) -> F32:

@@ -1,6 +1,6 @@
 """What one reader sees: the arrays of the graph with their watermarks, never changed under it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,7 @@ def _adjacency(graph: Graph) -> Adjacency:
         weight=base["weight"],
         payload=base["payload"],
         head=graph.edges.heads["head"],
-        next=delta["next"],
+        next=delta.whole("next"),
         d_dst=delta["dst"],
         d_relation=delta["relation"],
         d_weight=delta["weight"],
@@ -79,7 +79,7 @@ def _postings(graph: Graph) -> Postings:
         doc=base["doc"],
         tf=base["tf"],
         head=graph.postings.heads["head"],
-        next=delta["next"],
+        next=delta.whole("next"),
         d_doc=delta["doc"],
         d_tf=delta["tf"],
         m_delta=len(delta),
@@ -87,10 +87,13 @@ def _postings(graph: Graph) -> Postings:
     )
 
 
-def _documents(graph: Graph, nodes: dict[str, Any]) -> Documents:
-    names = ("length", "previous", "following", "session", "session_length")
+def _documents(graph: Graph, nodes: dict[str, Array]) -> Documents:
     return Documents(
-        *(nodes[name] for name in names),
+        length=nodes["length"],
+        previous=nodes["previous"],
+        following=nodes["following"],
+        session=nodes["session"],
+        session_length=nodes["session_length"],
         n_docs=graph.n_docs,
         total_length=graph.total_length,
         n_sessions=graph.n_sessions,

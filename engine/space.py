@@ -20,7 +20,9 @@ from .graph import Graph
 from .indexing import index_turn
 from .schema import Kind, Relation
 from .snapshot import Snapshot, take_snapshot
-from .vector_index import VectorIndex
+from .vector_index import Near, VectorIndex
+
+F32 = npt.NDArray[np.float32]
 
 GRAPH_VERSION: Final = "1"
 """Version of the rules that derive the graph; snapshots of another one are rebuilt."""
@@ -162,9 +164,8 @@ class Space:
         first = len(self.graph.vector_nodes)
         stop = first + sum(row.vector_row is not None for row in rows)
         vectors = self._view(stop)
-        near = self.index.neighbours(
-            vectors, first, stop, self.config.similar, self._cosine(self.config.similar_floor)
-        )
+        floor = self._unrelated + self.config.similar_floor * (1 - self._unrelated)
+        near = self.index.neighbours(vectors, first, stop, self.config.similar, floor)
         for row in rows:
             if row.kind == "turn":
                 self._index_turn(row, near, first)
@@ -173,26 +174,21 @@ class Space:
             self.graph.seq = row.seq
         self.index.cover(vectors)
 
-    def _index_turn(self, row: Row, near: tuple[npt.NDArray[np.int32], ...], first: int) -> None:
+    def _index_turn(self, row: Row, near: Near, first: int) -> None:
         vector_row = -1 if row.vector_row is None else row.vector_row
         node = index_turn(self.graph, row.seq, row.turn(), vector_row, self.config)
         if vector_row < 0:
             return
         self.graph.vector_nodes.append(node=node)
-        rows, cosines = (values[vector_row - first] for values in near)
-        found = rows >= 0
-        if found.any():
-            others = self.graph.vector_nodes["node"][rows[found]]
-            self.graph.link(node, others, Relation.SIMILAR, self._similarity(cosines[found]))
+        rows, cosines = near[0][vector_row - first], near[1][vector_row - first]
+        others = self.graph.vector_nodes["node"][rows[rows >= 0]]
+        weights = self._similarity(cosines[rows >= 0])
+        self.graph.link(node, others, Relation.SIMILAR, weights)
 
-    def _similarity(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _similarity(self, cosine: F32) -> F32:
         """Cosines on the scale from unrelated texts (0) to the same text (1)."""
-        floor = self._unrelated
-        return np.maximum((cosine - floor) / (1 - floor), 0).astype(np.float32)
-
-    def _cosine(self, similarity: float) -> float:
-        floor = self._unrelated
-        return floor + similarity * (1 - floor)
+        scaled: F32 = (cosine - np.float32(self._unrelated)) / np.float32(1 - self._unrelated)
+        return np.maximum(scaled, np.float32(0))
 
     def _node_of(self, seq: int) -> int:
         """Node of the episode that a journal row holds; episodes stand in journal order."""

@@ -15,6 +15,8 @@ from ..kernels.topk import topk
 U16 = npt.NDArray[np.uint16]
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
+Near = tuple[I32, F32]
+"""Rows int32 (m, k), padded with -1, and their similarities float32 (m, k)."""
 
 EXACT_BELOW = 8192
 """Rows below which an exact scan is used alone. HNSW overtakes it at some 2,000 to 6,000 rows
@@ -52,7 +54,7 @@ class VectorIndex:
         rows = np.sort(np.concatenate([near, tail]))
         return rows[topk(dots_at(vectors, rows, query), k)]
 
-    def neighbours(self, vectors: U16, start: int, stop: int, k: int, floor: float) -> "Near":
+    def neighbours(self, vectors: U16, start: int, stop: int, k: int, floor: float) -> Near:
         """The k most similar earlier rows of each row in [start, stop): rows and similarities."""
         if k and stop <= EXACT_BELOW:
             return neighbours(vectors, start, stop, k, floor)
@@ -133,6 +135,3 @@ class VectorIndex:
             self._index.set_ef(max(_EF, k))
             labels, _ = self._index.knn_query(query, k=min(k, covered), num_threads=1)
         return covered, labels[0].astype(np.int32)
-
-
-Near = tuple[I32, F32]

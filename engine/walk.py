@@ -26,10 +26,15 @@ class Walk(NamedTuple):
     support: F32
     parent: I32
     relation: npt.NDArray[np.uint8]
+    depth: npt.NDArray[np.uint8]
 
 
 NO_WALK = Walk(
-    np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.int32), np.empty(0, np.uint8)
+    rows=np.empty(0, np.int32),
+    support=np.empty(0, np.float32),
+    parent=np.empty(0, np.int32),
+    relation=np.empty(0, np.uint8),
+    depth=np.empty(0, np.uint8),
 )
 
 
@@ -75,6 +80,7 @@ def walk(
         support=result.support[0, kept],
         parent=result.parent[0, kept],
         relation=result.relation[0, kept],
+        depth=result.depth[0, kept],
     )
 
 
@@ -126,7 +132,8 @@ def _seed_scores(scores: F32, seeds: int) -> F32:
     spread = scores[0] - low
     if spread <= 0:
         return np.ones(seeds, np.float32)
-    return np.clip((scores[:seeds] - low) / spread, 1e-3, 1.0).astype(np.float32)
+    shares: F32 = np.clip((scores[:seeds] - low) / spread, 1e-3, 1.0).astype(np.float32)
+    return shares
 
 
 def _limits(start_us: int | None, end_us: int | None) -> tuple[int, int]:

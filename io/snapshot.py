@@ -98,6 +98,8 @@ def newest_snapshot(
 ) -> tuple[Loaded | None, list[str]]:
     """The newest sound snapshot, or None, and a notice for each file that was passed over.
 
+    expected_stamp  what its stamp must say; whatever else it says is for the caller to read
+
     Passed over: damaged files, those of another space or stamp, those beyond `max_seq`, the
     journal's last position. No snapshot at all is no notice.
     """
@@ -191,7 +193,7 @@ def _load(path: Path, space: str, max_seq: int, stamp: dict[str, str]) -> Loaded
     for what, expected, got in (
         ("version", SNAPSHOT_VERSION, header.version),
         ("space", space, header.space),
-        ("stamp", stamp, header.stamp),
+        ("stamp", stamp, {name: header.stamp.get(name) for name in stamp}),
         ("seq as in the name", int(path.stem), header.seq),
     ):
         if got != expected:

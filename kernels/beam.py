@@ -85,7 +85,8 @@ class Adjacency(NamedTuple):
     dst, relation, weight, payload    int32, uint8 < 16, float32, int32: the base's edges; the
                                       payload is the row of a triple, or -1
     head     int32 (>= n,)            newest delta edge of a node, or -1
-    next     int32 (>= m_delta,)      the next older edge, or -1
+    next     int32 (>= m_delta,)      the next older edge, or -1; long enough for every edge that
+                                      `head` leads to, unseen ones too
     d_dst, d_relation, d_weight, d_payload   the delta's edges, dtypes as in the base
     """
 
@@ -149,13 +150,15 @@ class BeamResult(NamedTuple):
     count      int32 (B,)
     rows       int32 (B, budget)    in the order kept: by step, then score descending, row ascending
     scores     float32
-    parent     int32    place of the parent within the query's result, -1 for anchors
-    relation   uint8    of the edge that led here, 255 for anchors
-    payload    int32    of that edge, -1 for anchors
-    depth      uint8    0 for anchors
     support    float32  best score by which an edge led here: `scores`, but for anchors the best
-                        over the edges of all expanded nodes, other than the anchor and those whose
-                        `parent` it is (a longer way round counts); 0 where there are none
+                        over the edges of all expanded nodes, other than the anchor and those that
+                        came from it (a longer way round counts); 0 where there are none
+    parent     int32    place, within the query's result, of the node that gave the support; -1 for
+                        anchors without. A path ends where `depth` is 0: anchors may support each
+                        other
+    relation   uint8    of the edge behind the support, 255 where there is none
+    payload    int32    of that edge, or -1
+    depth      uint8    0 for anchors
     truncated  uint8 (B,)   2 where the budget was reached while candidates were left, else 0
     """
 
@@ -449,16 +452,33 @@ def _precedes(kept: _Kept, edges: _Edges, e: Int, other: Int) -> Int:
     return edges.payload[e] < edges.payload[other]
 
 
+@kernel(I64(KEPT, EDGES, I64))
+def _loses(kept: _Kept, edges: _Edges, e: Int) -> Int:
+    """Whether edge `e` loses a tie with what supports its anchor so far."""
+    place = PASSED - 1 - edges.slot[e]
+    if kept.parent[place] < 0:
+        return 0
+    row, best = kept.rows[edges.parent[e]], kept.rows[kept.parent[place]]
+    if row != best:
+        return row > best
+    if edges.relation[e] != kept.relation[place]:
+        return edges.relation[e] > kept.relation[place]
+    return edges.payload[e] >= kept.payload[place]
+
+
 @kernel(VOID(MODEL, KEPT, POOL, EDGES, I64))
 def _support(model: _Model, kept: _Kept, pool: _Pool, edges: _Edges, e: Int) -> None:
     """Give an anchor what edge `e` offers it, unless that only walks back to where it came from."""
     place = PASSED - 1 - edges.slot[e]
     parent = edges.parent[e]
-    if parent == place or kept.parent[parent] == place:
+    if parent == place or (kept.depth[parent] > 0 and kept.parent[parent] == place):
         return
     factor = pool.factor[pool.table[_find(pool.table, np.int64(edges.dst[e]))] & LOW_BITS]
     score = model.gamma * kept.scores[parent] + edges.gain[e] * factor
-    kept.support[place] = max(kept.support[place], score)
+    if score < kept.support[place] or (score == kept.support[place] and _loses(kept, edges, e)):
+        return
+    kept.support[place], kept.parent[place] = score, parent
+    kept.relation[place], kept.payload[place] = edges.relation[e], edges.payload[e]
 
 
 @kernel(I64(MODEL, KEPT, POOL, EDGES, I64, I64))

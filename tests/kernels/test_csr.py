@@ -168,3 +168,19 @@ def test_link_names_what_does_not_fit() -> None:
         csr.link(rows, rows, src, src, -1)
     with pytest.raises(ValueError, match=r"count of 2 .* 1 and 3"):
         csr.link(rows, rows[:1], src, src, 0)
+
+
+@given(ROWS)
+def test_a_chain_is_read_oldest_first(case: tuple[int, list[int]]) -> None:
+    n, rows = case
+    src = np.array(rows, np.int32)
+    head, _, next_ = chained(csr.link, src, n)
+    for row in range(n):
+        entries = csr.chain(next_, int(head[row]))
+        assert entries.tolist() == [i for i, other in enumerate(rows) if other == row]
+        np.testing.assert_array_equal(entries, reference.chain(next_, int(head[row])))
+
+
+def test_a_chain_starts_within_its_array() -> None:
+    with pytest.raises(ValueError, match="expected one below 2, got 2"):
+        csr.chain(np.array([-1, 0], np.int32), 2)

@@ -1,7 +1,8 @@
 """The cache of vectors: what is embedded, what is kept, and what a damaged file does."""
 
-import multiprocessing
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -75,17 +76,22 @@ def test_what_was_embedded_before_a_failure_is_kept(store: VectorCache) -> None:
     assert failing.calls == [("passage", texts[cache.BATCH :])]
 
 
-def _fill(path: str, texts: list[str]) -> bytes:
-    with VectorCache(path) as store:
-        return Cached(open_embedder("hash"), store).passages(texts).tobytes()
+_FILL = """
+import sys
+from cuegraph.llm import Cached, VectorCache, open_embedder
+path, *texts = sys.argv[1:]
+with VectorCache(path) as store:
+    sys.stdout.buffer.write(Cached(open_embedder("hash"), store).passages(texts).tobytes())
+"""
 
 
 def test_processes_share_a_file(tmp_path: Path) -> None:
     path, texts = str(tmp_path / "c.sqlite"), [f"text {i}" for i in range(600)]
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
-        results = pool.starmap(_fill, [(path, texts), (path, texts[::-1]), (path, texts)])
-        pool.close()
-        pool.join()
+    children = [
+        subprocess.Popen([sys.executable, "-c", _FILL, path, *said], stdout=subprocess.PIPE)
+        for said in (texts, texts[::-1], texts)
+    ]
+    results = [child.communicate(timeout=60)[0] for child in children]
     assert results[0] == results[2] == open_embedder("hash").passages(texts).tobytes()
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT count(*) FROM vector").fetchone() == (600,)

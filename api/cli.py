@@ -210,8 +210,11 @@ def _declare_locomo(benches: "Commands") -> None:
         "With --json FILE, a line a question is written beside it, as report.questions.jsonl.",
     )
     parser.add_argument("--data", required=True, type=Path, metavar="FILE", help="the data set")
+    instead = parser.add_mutually_exclusive_group()
     ablate = "measure instead what each part of the read path adds"
-    parser.add_argument("--ablate", action="store_true", help=ablate)
+    instead.add_argument("--ablate", action="store_true", help=ablate)
+    leave = "measure instead weights that were chosen without the conversation they are measured on"
+    instead.add_argument("--leave-one-out", action="store_true", help=leave)
     corrections = "corrected evidence; its figures stand beside the others"
     parser.add_argument("--corrections", type=Path, metavar="FILE", help=corrections)
     cache = "vectors embedded before (default: cuegraph/vectors.sqlite where the user's caches are)"

@@ -102,11 +102,13 @@ def demo(args: Namespace) -> int:
 
 def bench_locomo(args: Namespace) -> int:
     """Measure retrieval on LoCoMo, or what each part of the read path adds to it."""
-    if args.ablate and args.corrections is not None:
-        raise InputError("expected --ablate or --corrections, got both")
+    if (args.ablate or args.leave_one_out) and args.corrections is not None:
+        raise InputError("expected --ablate, --leave-one-out or --corrections, got two of them")
     path = args.cache or _cache_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     with VectorCache(path) as cache:
+        if args.leave_one_out:
+            return _leave_one_out(args, cache)
         return _ablate(args, cache) if args.ablate else _evaluate(args, cache)
 
 
@@ -143,6 +145,23 @@ def _ablate(args: Namespace, cache: VectorCache) -> int:
     embedder = open_embedder(args.embedder)
     ablation = ablate(args.data, embedder=embedder, cache=cache, progress=note)
     _tell(args.json, ablation, lambda console: console.print(ablation_table(ablation)))
+    return 0
+
+
+def _leave_one_out(args: Namespace, cache: VectorCache) -> int:
+    from .bench.ablation import leave_one_out
+    from .bench.rows import variations
+    from .bench.tables import leave_one_out_table
+    from .engine.config import RecallConfig
+
+    found = leave_one_out(
+        args.data,
+        variations(RecallConfig()),
+        embedder=open_embedder(args.embedder),
+        cache=cache,
+        progress=note,
+    )
+    _tell(args.json, found, lambda console: console.print(leave_one_out_table(found)))
     return 0
 
 

@@ -190,9 +190,12 @@ class Memory:
             )
         items: list[Item] = []
         records: list[tuple[int, TurnRecord]] = []
-        for i, (turn, occurrence) in enumerate(_numbered(turns)):
+        seen: Counter[tuple[str, str]] = Counter()
+        for i, turn in enumerate(turns):
+            if not isinstance(turn, Turn):
+                raise InputError(f"turn {i}: expected a Turn, got {type(turn).__name__}")
             try:
-                record = normalise(turn, zone=zone or self._zone, occurrence=occurrence)
+                record = _normalised(turn, zone or self._zone, seen)
             except InputError as problem:
                 items.append(_rejected(i, turn, str(problem)))
             else:
@@ -351,17 +354,14 @@ def _grouped(keys: Iterable[Hashable]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _numbered(turns: Iterable[Turn]) -> list[tuple[Turn, int]]:
-    """Each turn with how many equal ones came before it in the call."""
-    seen: Counter[str] = Counter()
-    numbered = []
-    for i, turn in enumerate(turns):
-        if not isinstance(turn, Turn):
-            raise InputError(f"turn {i}: expected a Turn, got {type(turn).__name__}")
-        content = repr(turn)
-        numbered.append((turn, seen[content]))
-        seen[content] += 1
-    return numbered
+def _normalised(turn: Turn, zone: str | None, seen: Counter[tuple[str, str]]) -> TurnRecord:
+    """The turn as it is kept; one without an id is told from equal ones before it in the call."""
+    record = normalise(turn, zone=zone)
+    if turn.id is not None:
+        return record
+    content = (record.session, record.id)
+    seen[content] += 1
+    return normalise(turn, zone=zone, occurrence=seen[content] - 1) if seen[content] > 1 else record
 
 
 def _workspace() -> Workspace:

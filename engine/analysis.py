@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-import numpy as np
 
 from .dates import Window, date_labels, find_windows
 from .entities import names as find_names
@@ -96,12 +95,12 @@ def _intent(text: str) -> dict[str, float]:
 
 
 def _newest(snapshot: Snapshot) -> tuple[int, int]:
-    """Time and offset of the newest turn that has a time; no time in an empty memory."""
-    graph = snapshot.graph
-    times = snapshot.nodes["time_us"]
-    if not len(times) or (newest := int(np.argmax(times))) < 0 or times[newest] == TIME_NONE:
+    """Time and offset of the latest turn that has a time; no time where there is none."""
+    latest = snapshot.graph.latest
+    if latest < 0:
         return TIME_NONE, 0
-    return int(times[newest]), graph.turn(newest).utc_offset_min or 0
+    turn = snapshot.graph.turn(latest)
+    return turn.time_us or 0, turn.utc_offset_min or 0
 
 
 def _named(text: str, graph: Graph) -> list[int]:

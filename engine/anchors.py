@@ -53,11 +53,16 @@ def vector_arm(
     query: F32, snapshot: Snapshot, index: VectorIndex, mask: Mask | None, config: AnchorConfig
 ) -> I32:
     """Episodes whose vectors are nearest to the question's."""
-    nodes = snapshot.vector_nodes
-    passing = snapshot.nodes["status"][nodes] == LIVE
+    nodes, graph = snapshot.vector_nodes, snapshot.graph
+    if mask is None and graph.n_deleted <= config.per_arm:
+        # So few deleted ones are found as well and left out again: no scan is needed for them.
+        found = index.nearest(snapshot.vectors, query, config.per_arm + graph.n_deleted)
+        found = nodes[found]
+        return found[(found >= 0) & (snapshot.nodes["status"][found] == LIVE)][: config.per_arm]
+    passing = (nodes >= 0) & (snapshot.nodes["status"][nodes] == LIVE)
     if mask is not None:
         passing &= mask[nodes]
-    allowed = None if passing.all() else np.flatnonzero(passing).astype(np.int32)
+    allowed = np.flatnonzero(passing).astype(np.int32)
     return nodes[index.nearest(snapshot.vectors, query, config.per_arm, allowed)]
 
 

@@ -69,5 +69,8 @@ def moment(time_us: int | None, utc_offset_min: int | None) -> datetime | None:
     """A kept time as a datetime with its offset."""
     if time_us is None:
         return None
-    zone = timezone(timedelta(minutes=utc_offset_min or 0))
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)).astimezone(zone)
+    told = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)
+    try:
+        return told.astimezone(timezone(timedelta(minutes=utc_offset_min or 0)))
+    except OverflowError:  # at the ends of the calendar the offset leads out of it
+        return told

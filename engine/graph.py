@@ -55,6 +55,7 @@ class Graph:
 
     relations  int64 (16,)  edges of each relation
     newest     the episode added last, or -1
+    latest     the episode with the latest time, of equal ones the first, or -1
     """
 
     def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
@@ -69,12 +70,14 @@ class Graph:
         self.key_nodes = Table({"node": np.int32}, below("key_nodes", given) or None)
         self.bodies = Strings(**below("bodies", given))
         self.relations = np.array(given.get("relations", np.zeros(RELATIONS)), np.int64)
-        totals = given.get("totals", np.array([0, 0, 0, 0, -1], np.int64))
-        self.seq, self.n_docs, self.total_length, self.n_sessions, self.newest = map(int, totals)
+        totals = given.get("totals", np.array([0, 0, 0, 0, 0, -1, -1], np.int64)).tolist()
+        self.seq, self.n_docs, self.total_length, self.n_sessions, self.n_deleted = totals[:5]
+        self.newest, self.latest = totals[5:]
 
     def arrays(self) -> dict[str, Array]:
         """Everything as named arrays, the delta merged: what a snapshot holds."""
-        totals = [self.seq, self.n_docs, self.total_length, self.n_sessions, self.newest]
+        totals = [self.seq, self.n_docs, self.total_length, self.n_sessions, self.n_deleted]
+        totals += [self.newest, self.latest]
         return {
             **prefixed("nodes", self.nodes.arrays()),
             **self.edges.arrays("edges"),
@@ -173,11 +176,17 @@ class Graph:
         if now & flags != flags:
             self.nodes.put("flags", node, now | flags)
 
+    @property
+    def latest_us(self) -> int:
+        """Time of the latest episode, TIME_NONE where there is none with a time."""
+        return TIME_NONE if self.latest < 0 else int(self.nodes["time_us"][self.latest])
+
     def delete(self, node: int) -> None:
         """Mark a node as deleted: no arm finds it, no walk passes it.
 
         Its words go on counting in the frequencies of terms, so that other scores do not move.
         """
+        self.n_deleted += int(self.nodes["status"][node] == LIVE)
         self.nodes.put("status", node, DELETED)
 
     def merge(self) -> None:

@@ -18,7 +18,7 @@ from .text import tokens
 
 MAX_TF = int(np.iinfo(np.uint16).max)
 _QUESTION = re.compile(r"[?？][\s\"'”’)\]]*$")
-_NO_CUE = re.compile(r"^[\W\d_]*$|^.{1,2}$", re.ASCII)
+_NO_CUE = re.compile(r"^[\W\d_]+$|^.$|^[a-z]{2}$")
 
 
 def index_turn(
@@ -91,6 +91,8 @@ def _place(graph: Graph, episode: int, session: int, config: GraphConfig) -> Non
 def _post(graph: Graph, episode: int, session: int, frequencies: Counter[str]) -> None:
     length = frequencies.total()
     graph.n_docs += 1
+    if graph.nodes["time_us"][episode] > graph.latest_us:
+        graph.latest = episode
     graph.total_length += length
     total = graph.nodes["session_length"][session] + length
     graph.nodes.put("session_length", session, total)

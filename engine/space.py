@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -13,7 +14,6 @@ from ..io.journal import Journal
 from ..io.row import Appended, Row
 from ..io.snapshot import FOLDER, newest_snapshot, write_snapshot
 from ..io.turn import TurnRecord
-from ..io.vectors import FILE_NAME, VectorFile
 from ..llm.embedder import Embedder, unrelated_cosine
 from .config import GraphConfig
 from .graph import Graph
@@ -21,6 +21,7 @@ from .indexing import index_turn
 from .schema import Kind, Relation
 from .snapshot import Snapshot, take_snapshot
 from .vector_index import Near, VectorIndex
+from .vectors import Vectors
 
 F32 = npt.NDArray[np.float32]
 
@@ -57,17 +58,20 @@ class Space:
             read_only=read_only,
             busy_timeout_s=busy_timeout_s,
         )
-        self._vectors = self._open_vectors()
+        self._vectors = Vectors(
+            directory, embedder, self.journal, read_only=read_only, tell=self.notices.append
+        )
         self.index = VectorIndex(embedder.dimension)
+        self._published = 0
+        self._behind = False
         self.graph = self._load()
-        self._published = self.graph.seq
         self._catch_up()
 
     def add(self, records: Sequence[TurnRecord]) -> list[Appended]:
         """What became of each turn, once those added are safe on disk and in the graph."""
         known = [self.journal.lookup(record.session, record.id) for record in records]
         new = [i for i, seq in enumerate(known) if seq is None]
-        vectors = self._embedded([records[i] for i in new])
+        vectors = self._vectors.embed([records[i] for i in new])
         at = {position: row for row, position in enumerate(new)}
 
         def write(first_row: int, positions: list[int]) -> list[int]:
@@ -77,16 +81,18 @@ class Space:
         with self._lock:
             self._catch_up()
             if self.graph.seq - self._published >= PUBLISH_ROWS:
-                self.publish()
+                self._try_to_publish()
         return outcomes
 
     def snapshot(self) -> Snapshot:
         """What has been acknowledged so far, by this process or another one."""
         # One at a time: `changed` tells of a change once, and whoever comes next must see it too.
         with self._refreshing:
-            if self.journal.changed():
+            self._behind |= self.journal.changed()
+            if self._behind:
                 with self._lock:
                     self._catch_up()
+                self._behind = False
         return self._snapshot
 
     def publish(self) -> None:
@@ -95,16 +101,26 @@ class Space:
             if self.read_only or self.graph.seq == self._published:
                 return
             self.graph.merge()
-            mark = self.index.save(self._index_path)
             write_snapshot(
                 self.directory,
                 self.graph.arrays(),
                 seq=self.graph.seq,
                 space=self.journal.space,
-                stamp={**self._stamp, "index": mark},
+                stamp={
+                    **self._stamp,
+                    "index": self.index.save(self._index_path),
+                    "vectors": self._vectors.mark(len(self.graph.vector_nodes)),
+                },
             )
             self._published = self.graph.seq
             self._take()
+
+    def _try_to_publish(self) -> None:
+        """Publish; a failure is a notice, because what was added is safe without it."""
+        try:
+            self.publish()
+        except (StoreError, OSError) as failure:
+            self.notices.append(f"snapshot not written: {failure}")
 
     def bytes_on_disk(self) -> dict[str, int]:
         """Bytes of each file of the space, by its path in the directory."""
@@ -126,7 +142,8 @@ class Space:
 
     @property
     def _stamp(self) -> Mapping[str, str]:
-        return {"graph": GRAPH_VERSION, "embedder": self.embedder.name}
+        config = msgspec.json.encode(self.config).decode()
+        return {"graph": GRAPH_VERSION, "embedder": self.embedder.name, "config": config}
 
     def _load(self) -> Graph:
         """The graph of the newest sound snapshot, or an empty one."""
@@ -141,29 +158,24 @@ class Space:
             return Graph()
         notice = self.index.load(self._index_path, loaded.stamp["index"])
         self.notices += [notice] if notice else []
+        sound = self._vectors.sound(loaded.stamp["vectors"])
+        self._published = loaded.seq if sound else -1
         return Graph(loaded.arrays)
 
     def _catch_up(self) -> None:
         """Follow the journal from where the graph stands."""
         while rows := list(self.journal.rows_after(self.graph.seq, limit=PUBLISH_ROWS)):
-            self._repair([row for row in rows if row.vector_row is not None])
+            self._vectors.repair(rows)
             self._index_rows(rows)
         self._take()
 
     def _take(self) -> None:
-        self._snapshot = take_snapshot(self.graph, self._view(len(self.graph.vector_nodes)))
-
-    def _view(self, rows: int) -> npt.NDArray[np.uint16]:
-        return self._vectors.view(rows)
-
-    def _open_vectors(self) -> VectorFile:
-        path = self.directory / FILE_NAME
-        return VectorFile(path, self.embedder.dimension, read_only=self.read_only)
+        self._snapshot = take_snapshot(self.graph, self._vectors.view(len(self.graph.vector_nodes)))
 
     def _index_rows(self, rows: Sequence[Row]) -> None:
         first = len(self.graph.vector_nodes)
         stop = first + sum(row.vector_row is not None for row in rows)
-        vectors = self._view(stop)
+        vectors = self._vectors.view(stop)
         floor = self._unrelated + self.config.similar_floor * (1 - self._unrelated)
         near = self.index.neighbours(vectors, first, stop, self.config.similar, floor)
         for row in rows:
@@ -171,6 +183,8 @@ class Space:
                 self._index_turn(row, near, first)
             elif row.kind == "delete":
                 self.graph.delete(self._node_of(row.target()))
+            elif row.vector_row is not None:  # of a kind that a later version writes
+                self.graph.vector_nodes.append(node=-1)
             self.graph.seq = row.seq
         self.index.cover(vectors)
 
@@ -181,9 +195,10 @@ class Space:
             return
         self.graph.vector_nodes.append(node=node)
         rows, cosines = near[0][vector_row - first], near[1][vector_row - first]
-        others = self.graph.vector_nodes["node"][rows[rows >= 0]]
-        weights = self._similarity(cosines[rows >= 0])
-        self.graph.link(node, others, Relation.SIMILAR, weights)
+        others = np.where(rows >= 0, self.graph.vector_nodes["node"][rows], -1)
+        known = others >= 0
+        weights = self._similarity(cosines[known])
+        self.graph.link(node, others[known], Relation.SIMILAR, weights)
 
     def _similarity(self, cosine: F32) -> F32:
         """Cosines on the scale from unrelated texts (0) to the same text (1)."""
@@ -195,34 +210,3 @@ class Space:
         nodes = self.graph.nodes
         episodes = np.flatnonzero(nodes["kind"] == Kind.EPISODE)
         return int(episodes[np.searchsorted(nodes["seq"][episodes], seq)])
-
-    def _embedded(self, records: Sequence[TurnRecord]) -> npt.NDArray[np.float16]:
-        return self.embedder.passages([passage(record) for record in records]).astype(np.float16)
-
-    def _repair(self, rows: Sequence[Row]) -> None:
-        """Embed anew the vectors that the file lost or that do not match their checksums."""
-        numbers = [row.vector_row for row in rows if row.vector_row is not None]
-        crcs = [row.vector_crc or 0 for row in rows]
-        damaged = set(self._vectors.verify(numbers, crcs))
-        if damaged and self.read_only and not self._vectors.rows:
-            self._vectors = self._open_vectors()  # it was opened before the first vector came
-            damaged = set(self._vectors.verify(numbers, crcs))
-        broken = [row for row in rows if row.vector_row in damaged]
-        if not broken:
-            return
-        if self.read_only:
-            expected = f"sound vectors, or a memory opened for writing to embed {len(broken)} anew"
-            raise StoreError(f"expected {expected}, got a read-only one, at {self._vectors.path}")
-        self.notices.append(f"{len(broken)} damaged vectors embedded anew, in {self.directory}")
-        vectors = self._embedded([row.turn() for row in broken])
-        repaired = {
-            row.seq: self._vectors.repair(row.vector_row or 0, vector)
-            for row, vector in zip(broken, vectors, strict=True)
-        }
-        self.journal.replace_vector_crcs(repaired)
-
-
-def passage(record: TurnRecord) -> str:
-    """The text that an episode is embedded by: who said it, what, and what a shared image shows."""
-    said = record.text if record.speaker is None else f"{record.speaker}: {record.text}"
-    return said if record.caption is None else f"{said} [shares {record.caption}]"

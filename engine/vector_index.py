@@ -9,6 +9,7 @@ import hnswlib
 import numpy as np
 import numpy.typing as npt
 
+from ..io.durable import make_directory
 from ..kernels.similarity import dots, dots_at, neighbours
 from ..kernels.topk import topk
 
@@ -92,7 +93,8 @@ class VectorIndex:
         """What `load` checks the file written at `path` by: rows and crc32; "" for no index."""
         if self._index is None:
             return ""
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        make_directory(path.parent)
+        temporary = path.with_suffix(f".{os.getpid()}.part")
         with self._lock:
             self._index.save_index(str(temporary))
         with temporary.open("rb+") as file:

@@ -45,8 +45,7 @@ class Database:
         """
         if self._read_only:
             raise StoreError(f"expected a store opened for writing, got read_only, at {self.path}")
-        with self._lock, self._errors():
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._begun():
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
@@ -54,6 +53,35 @@ class Database:
                 if self._connection.in_transaction:  # SQLite undoes some failures by itself
                     self._connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        """The lock, with a write transaction begun.
+
+        While another process writes, the lock is free between the attempts, so that this one's
+        readers go on.
+        """
+        start = time.monotonic()
+        while True:
+            with self._lock, self._errors():
+                if self._begin():
+                    yield
+                    return
+            if time.monotonic() > start + self._busy_timeout_s:
+                raise self._busy(start)
+            time.sleep(_RETRY_S)
+
+    def _begin(self) -> bool:
+        try:
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            return False
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * self._busy_timeout_s)}")
+        return True
 
     def use_wal(self) -> None:
         """Set the modes of a durable log; SQLite never waits in this switch, so the loop does."""
@@ -83,7 +111,10 @@ class Database:
         except sqlite3.Error as exc:
             # Errors of the Python module itself carry no SQLite code.
             if getattr(exc, "sqlite_errorcode", 0) & 0xFF in _BUSY_CODES:
-                waited = f"expected the store to be free within {self._busy_timeout_s:g} s"
-                held = f"got it held by another writer after {time.monotonic() - start:.2f} s"
-                raise StoreBusyError(f"{waited}, {held}, at {self.path}") from exc
+                raise self._busy(start) from exc
             raise StoreError(f"expected a sound SQLite file, got '{exc}', at {self.path}") from exc
+
+    def _busy(self, start: float) -> StoreBusyError:
+        waited = f"expected the store to be free within {self._busy_timeout_s:g} s"
+        held = f"got it held by another writer after {time.monotonic() - start:.2f} s"
+        return StoreBusyError(f"{waited}, {held}, at {self.path}")

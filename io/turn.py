@@ -19,6 +19,7 @@ DEFAULT_SESSION = "main"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
+_LAST_OFFSET = 24 * 60 - 1
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80  # a message shows what came, however long that is
 
@@ -184,7 +185,10 @@ def read_time(time: object, zone: tzinfo | None) -> tuple[int | None, int | None
         expected = "a moment in the years 1 to 9999"
         raise InputError(f"time: expected {expected}, got {_SHORT.repr(time)}") from exc
     offset = spoken.utcoffset()
-    return time_us, None if offset is None else round(offset / _MINUTE)
+    if offset is None:
+        return time_us, None
+    # Offsets have seconds in theory; rounded, they must stay within a day of UTC.
+    return time_us, min(max(round(offset / _MINUTE), -_LAST_OFFSET), _LAST_OFFSET)
 
 
 def _spoken(time: object, zone: tzinfo | None) -> datetime:

@@ -24,8 +24,10 @@ RACE = """
 import sys, threading, time
 import cuegraph.engine.space as space
 from cuegraph import Memory, Turn
+from cuegraph.engine import vector_index
 
 space.PUBLISH_ROWS = 64
+vector_index.EXACT_BELOW, vector_index.BLOCK = map(int, sys.argv[2:])
 ADDED, READERS = 500, 4
 memory = Memory.open(sys.argv[1], embedder="hash")
 kept, sound, asked, done = 0, True, [0] * READERS, threading.Event()
@@ -116,8 +118,11 @@ def test_calls_run_side_by_side(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_threads_read_while_one_adds(tmp_path: Path) -> None:
-    command = [sys.executable, "-X", "faulthandler", "-c", RACE, str(tmp_path / "store")]
+@pytest.mark.parametrize(("exact_below", "block"), [(8192, 1024), (128, 16)])
+def test_threads_read_while_one_adds(tmp_path: Path, exact_below: int, block: int) -> None:
+    """Below the size of the vector index, and above it."""
+    arguments = [str(tmp_path / "store"), str(exact_below), str(block)]
+    command = [sys.executable, "-X", "faulthandler", "-c", RACE, *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "sound True\n", "")
     with Memory.open(tmp_path / "store", embedder="hash", read_only=True) as memory:

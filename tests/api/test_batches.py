@@ -30,7 +30,8 @@ class Letters:
             for letter in text.casefold():
                 if "a" <= letter <= "z":
                     row[ord(letter) - ord("a")] += 1
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows
 
     def queries(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return self.passages(texts)

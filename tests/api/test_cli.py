@@ -465,6 +465,11 @@ def test_bench_locomo_json_alone(tmp_path: Path, run: Run) -> None:
     ran = run(*bench("--data", data, *cache, "--ablate", "--json", "-"))
     assert (ran.code, ran.err) == (0, "")
     assert "full" in json.loads(ran.out)["rows"]
+    ran = run(*bench("--data", data, *cache, "--leave-one-out", "--json", "-"))
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    assert set(found["choices"]) == {"conv-1", "conv-2"}
+    assert len(found["grid"]) == 41
 
 
 def test_bench_locomo_refuses(tmp_path: Path, run: Run) -> None:

@@ -65,7 +65,8 @@ def sample() -> list[Turn]:
 def test_processes_threads_and_batches_give_the_same_bytes(tmp_path: Path) -> None:
     digests: list[str] = []
     for seed in range(3):
-        command = [sys.executable, "-c", CHILD, tmp_path / str(seed), SAMPLE, QUESTIONS]
+        paths = [str(path) for path in (tmp_path / str(seed), SAMPLE, QUESTIONS)]
+        command = [sys.executable, "-c", CHILD, *paths]
         environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
         ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         digests += ran.stdout.split()

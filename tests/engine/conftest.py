@@ -49,7 +49,15 @@ def conversation(record: Maker) -> list[TurnRecord]:
     """150 turns of four sessions and three speakers: names, dates, questions, Chinese, emoji."""
     choose = random.Random(5)
     words = "boat paint harbour lantern violin market snow letter train bread window island".split()
-    tails = ["yesterday.", "with Mira Haddad!", "in Lisbon?", "on 3 May 2024.", "😀", "我爱猫。", ""]
+    tails = [
+        "yesterday.",
+        "with Mira Haddad!",
+        "in Lisbon?",
+        "on 3 May 2024.",
+        "😀",
+        "我爱猫。",
+        "",
+    ]
     return [
         record(
             f"{' '.join(choose.choices(words, k=choose.randint(1, 9)))} {choose.choice(tails)}",

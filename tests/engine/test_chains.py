@@ -94,9 +94,7 @@ def test_they_come_back_from_the_arrays_of_a_snapshot() -> None:
     assert again.degree(0) == len(expected[0]) + 1
 
 
-def read_below(
-    chains: Chains, row: int, head: npt.NDArray[np.int32], watermark: int
-) -> list[int]:
+def read_below(chains: Chains, row: int, head: npt.NDArray[np.int32], watermark: int) -> list[int]:
     """What a reader sees: the base of `row`, then its chain without entries from the watermark."""
     found, at = [], int(head[row])
     while at >= 0:
@@ -112,3 +110,13 @@ def test_a_watermark_hides_what_was_appended_later() -> None:
     chains.extend(np.array([0, 1, 1, 3], np.int32), dst=[70, 71, 72, 73], weight=1.0)
     assert [read_below(chains, row, head, watermark) for row in range(4)] == expected
     assert chains.row(1)["dst"].tolist() == [*expected[1], 71, 72]
+
+
+def test_the_heads_that_a_reader_keeps_name_no_entry_beyond_its_chains() -> None:
+    chains, _ = filled(6, 5, 40, 0)
+    for i in range(200):
+        head, chain, watermark = chains.heads["head"], chains.delta.whole("next"), len(chains.delta)
+        rows = [read_below(chains, row, head, watermark) for row in range(5)]
+        chains.extend(np.array([i % 5, 0], np.int32), dst=[1000 + i, 2000 + i], weight=0.0)
+        assert head.max() < len(chain)
+        assert [read_below(chains, row, head, watermark) for row in range(5)] == rows

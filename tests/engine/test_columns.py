@@ -111,7 +111,7 @@ def test_an_unknown_name_with_a_lone_surrogate_is_not_found() -> None:
 
 
 def test_names_whose_hashes_are_equal_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "_hash", lambda key: len(key))
+    monkeypatch.setattr(columns, "_hash", len)
     names = Names()
     said = ["aa", "bb", "c", "cc", "ddd"]
     for name in said[:3]:

@@ -109,7 +109,13 @@ def test_the_columns_of_an_episode(record: Maker) -> None:
 
 @pytest.mark.parametrize(
     ("text", "asks"),
-    [("Why?", True), ('"Why?"', True), ("为什么？", True), ("Why? Because.", False), ("No.", False)],
+    [
+        ("Why?", True),
+        ('"Why?"', True),
+        ("为什么？", True),
+        ("Why? Because.", False),
+        ("No.", False),
+    ],
 )
 def test_a_turn_that_only_asks_is_flagged(record: Maker, text: str, asks: bool) -> None:
     built = Built([record(text)])
@@ -228,9 +234,7 @@ def test_every_edge_has_its_reverse_and_is_counted(
     src = np.repeat(np.arange(len(graph)), np.diff(merged["indptr"]))
     columns = [merged[name].tolist() for name in ("dst", "relation", "weight", "payload")]
     edges = Counter(zip(src.tolist(), *columns, strict=True))
-    assert edges == Counter(
-        {(d, s, reverse(r), w, p): n for (s, d, r, w, p), n in edges.items()}
-    )
+    assert edges == Counter({(d, s, reverse(r), w, p): n for (s, d, r, w, p), n in edges.items()})
     relations = np.bincount(merged["relation"], minlength=len(Relation))
     np.testing.assert_array_equal(graph.relations, relations)
     for relation in ("FOLLOWS", "SIMILAR", "MENTIONS", "PART_OF", "CUES"):
@@ -267,7 +271,9 @@ def test_similar_turns_are_linked_by_their_cosine(open_space: Opener, record: Ma
     cosine = float(one.astype(np.float64) @ other.astype(np.float64))
     # The scale runs from the usual cosine of unrelated texts, to two digits, to 1.
     unrelated = space._unrelated
-    assert float(row["weight"][at][0]) == pytest.approx((cosine - unrelated) / (1 - unrelated), 1e-3)
+    assert float(row["weight"][at][0]) == pytest.approx(
+        (cosine - unrelated) / (1 - unrelated), 1e-3
+    )
     assert int(space.graph.relations[Relation.SIMILAR]) == 1
 
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from cuegraph.engine.text import STOP_WORDS, fold, stem, terms, words
 
 LETTERS = st.text(
-    st.characters(categories=["Ll", "Lu", "Nd"], exclude_characters="ﬀﬁﬂﬃﬄﬅﬆ"), min_size=1, max_size=12
+    st.characters(categories=["Ll", "Lu", "Nd"], exclude_characters="ﬀﬁﬂﬃﬄﬅﬆ"),
+    min_size=1,
+    max_size=12,
 )
 
 
@@ -70,7 +72,9 @@ def test_terms(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
 
 
-@pytest.mark.parametrize("run", ["我昨天去了北京大学", "きのう東京タワーへ行った", "나는어제서울에갔다"])
+@pytest.mark.parametrize(
+    "run", ["我昨天去了北京大学", "きのう東京タワーへ行った", "나는어제서울에갔다"]
+)
 def test_any_part_of_an_unspaced_run_finds_it(run: str) -> None:
     held = set(terms(run))
     parts = [run[i:j] for i in range(len(run)) for j in range(i + 1, len(run) + 1)]

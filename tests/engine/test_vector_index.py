@@ -19,11 +19,14 @@ def clustered(n: int, seed: int = 3) -> U16:
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((20, D))
     points = centres[rng.integers(0, 20, n)] + 0.4 * rng.standard_normal((n, D))
-    return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float16).view("u2")
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    bits: U16 = points.astype(np.float16).view(np.uint16)
+    return bits
 
 
 def question(seed: int) -> F32:
-    return clustered(1, seed)[0].view(np.float16).astype(np.float32)
+    query: F32 = clustered(1, seed)[0].view(np.float16).astype(np.float32)
+    return query
 
 
 def best(vectors: U16, query: F32, k: int, rows: npt.ArrayLike | None = None) -> list[int]:
@@ -98,9 +101,9 @@ def test_rows_and_their_order_alone_decide_what_is_found(small: None, step: int)
     assert parts.indexed == whole.indexed == 960
     for seed in range(30):
         query = question(seed)
-        assert parts.nearest(vectors, query, 20).tolist() == whole.nearest(
-            vectors, query, 20
-        ).tolist()
+        assert (
+            parts.nearest(vectors, query, 20).tolist() == whole.nearest(vectors, query, 20).tolist()
+        )
 
 
 @pytest.mark.parametrize("step", [1, 50, 400])
@@ -152,9 +155,9 @@ def test_an_index_comes_back_from_its_file(small: None, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["vectors.hnsw"]
     for seed in range(20):
         query = question(seed)
-        assert again.nearest(vectors, query, 10).tolist() == index.nearest(
-            vectors, query, 10
-        ).tolist()
+        assert (
+            again.nearest(vectors, query, 10).tolist() == index.nearest(vectors, query, 10).tolist()
+        )
     more = clustered(1400)
     more[:700] = vectors
     again.cover(more)
@@ -191,6 +194,6 @@ def test_a_damaged_file_is_noticed_and_the_index_built_anew(
     again.cover(vectors)
     for seed in range(10):
         query = question(seed)
-        assert again.nearest(vectors, query, 10).tolist() == index.nearest(
-            vectors, query, 10
-        ).tolist()
+        assert (
+            again.nearest(vectors, query, 10).tolist() == index.nearest(vectors, query, 10).tolist()
+        )

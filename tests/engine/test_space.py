@@ -1,0 +1,325 @@
+"""A space: what is added stays, whatever happens to the files derived from it."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuegraph.engine import space as space_module
+from cuegraph.engine import vector_index
+from cuegraph.engine.columns import Array
+from cuegraph.engine.schema import DELETED, Kind
+from cuegraph.engine.space import Space
+from cuegraph.engine.vectors import passage
+from cuegraph.io import StoreError, TurnRecord
+
+Maker = Callable[..., TurnRecord]
+Opener = Callable[..., Space]
+
+
+def arrays(space: Space) -> dict[str, Array]:
+    return {name: array.copy() for name, array in space.graph.arrays().items()}
+
+
+def assert_same(found: dict[str, Array], expected: dict[str, Array]) -> None:
+    assert list(found) == list(expected)
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype, name
+        assert found[name].tobytes() == array.tobytes(), name
+
+
+def texts(space: Space) -> list[str]:
+    """Of the turns that are not deleted."""
+    snapshot = space.snapshot()
+    live = (snapshot.nodes["kind"] == Kind.EPISODE) & (snapshot.nodes["status"] != DELETED)
+    return [snapshot.graph.turn(int(node)).text for node in np.flatnonzero(live)]
+
+
+def snapshots(space: Space) -> list[Path]:
+    return sorted((space.directory / "snapshot").glob("*.arrow"))
+
+
+@pytest.fixture
+def published(open_space: Opener, conversation: list[TurnRecord]) -> dict[str, Array]:
+    """Arrays of a space with two snapshots on disk, now closed."""
+    space = open_space()
+    space.add(conversation[:100])
+    space.publish()
+    space.add(conversation[100:])
+    expected = arrays(space)
+    space.close()
+    return expected
+
+
+def test_what_was_added_is_seen_at_once(open_space: Opener, record: Maker) -> None:
+    space = open_space()
+    outcomes = space.add([record("one", id="1"), record("two", id="2")])
+    assert [(o.status, o.seq) for o in outcomes] == [("added", 1), ("added", 2)]
+    assert texts(space) == ["one", "two"]
+    assert space.snapshot().seq == 2
+    vectors = space.embedder.passages(["one", "two"]).astype(np.float16)
+    np.testing.assert_array_equal(space.snapshot().vectors.view(np.float16), vectors)
+
+
+def test_the_same_turn_twice_is_one_episode(open_space: Opener, record: Maker) -> None:
+    space = open_space()
+    turn = record("one", id="1")
+    assert [o.status for o in space.add([turn, turn])] == ["added", "unchanged"]
+    before = arrays(space)
+    assert [o.status for o in space.add([turn, record("other", id="1")])] == [
+        "unchanged",
+        "conflict",
+    ]
+    assert_same(arrays(space), before)
+    assert [o.status for o in space.add([])] == []
+
+
+def test_a_passage_says_who_and_what_is_shown(record: Maker) -> None:
+    assert passage(record("Hi.")) == "Hi."
+    assert passage(record("Hi.", speaker="Ada")) == "Ada: Hi."
+    assert passage(record("Hi.", speaker="Ada", caption="a boat")) == "Ada: Hi. [shares a boat]"
+
+
+def test_reopening_maps_the_snapshot(open_space: Opener, published: dict[str, Array]) -> None:
+    again = open_space()
+    assert again.notices == []
+    assert_same(arrays(again), published)
+    assert not again.graph.edges.base["dst"].flags.writeable  # the file itself
+    assert len(snapshots(again)) == 2
+
+
+def test_the_tail_behind_the_snapshot_is_replayed(
+    open_space: Opener, published: dict[str, Array]
+) -> None:
+    space = open_space()
+    snapshots(space)[-1].unlink()
+    space.close()
+    again = open_space()
+    assert again.notices == []
+    assert again.graph.seq == 150
+    assert_same(arrays(again), published)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
+@pytest.mark.parametrize("how_many", [1, 2])
+def test_a_damaged_snapshot_is_noticed_and_made_good(
+    open_space: Opener, published: dict[str, Array], tmp_path: Path, damage: str, how_many: int
+) -> None:
+    files = sorted((tmp_path / "space" / "snapshot").glob("*.arrow"))[-how_many:]
+    for file in files:
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 4
+        kept = {"flip": len(data), "cut": len(data) // 2, "empty": 0}[damage]
+        file.write_bytes(data[:kept])
+    again = open_space()
+    assert len(again.notices) == how_many
+    assert all("passed over" in notice for notice in again.notices)
+    assert_same(arrays(again), published)
+    again.close()
+    assert open_space().notices == []
+
+
+def test_rules_of_another_version_rebuild_the_graph(
+    open_space: Opener, published: dict[str, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_module, "GRAPH_VERSION", "another")
+    again = open_space()
+    assert len(again.notices) == 2
+    assert_same(arrays(again), published)
+
+
+def test_a_damaged_vector_is_embedded_anew(
+    open_space: Opener, published: dict[str, Array], tmp_path: Path
+) -> None:
+    directory = tmp_path / "space"
+    for file in (directory / "snapshot").iterdir():
+        file.unlink()
+    sound = (directory / "vectors.f16").read_bytes()
+    damaged = bytearray(sound)
+    damaged[-1] ^= 1
+    damaged[64 + 5 * 512] ^= 1  # a header of 64 bytes, rows of 256 float16
+    (directory / "vectors.f16").write_bytes(damaged)
+    again = open_space()
+    assert [notice.split(",")[0] for notice in again.notices] == ["2 damaged vectors embedded anew"]
+    assert_same(arrays(again), published)
+    assert (directory / "vectors.f16").read_bytes() == sound
+    again.close()
+    assert open_space().notices == []
+
+
+def test_a_lost_vector_file_is_embedded_anew(
+    open_space: Opener, published: dict[str, Array], tmp_path: Path
+) -> None:
+    directory = tmp_path / "space"
+    sound = (directory / "vectors.f16").read_bytes()
+    for file in (directory / "snapshot").iterdir():
+        file.unlink()
+    (directory / "vectors.f16").unlink()
+    again = open_space()
+    assert "150 damaged vectors embedded anew" in again.notices[0]
+    assert_same(arrays(again), published)
+    assert (directory / "vectors.f16").read_bytes() == sound
+
+
+def test_read_only_reads_and_writes_nothing(
+    open_space: Opener, published: dict[str, Array], record: Maker, tmp_path: Path
+) -> None:
+    def on_disk() -> dict[str, bytes]:
+        files = [
+            p for p in (tmp_path / "space").rglob("*") if not p.name.endswith(("-wal", "-shm"))
+        ]
+        return {str(p): p.read_bytes() for p in files if p.is_file()}
+
+    before = on_disk()
+    reader = open_space(read_only=True)
+    assert_same(arrays(reader), published)
+    reader.publish()
+    with pytest.raises(StoreError):
+        reader.add([record("new")])
+    reader.close()
+    assert on_disk() == before
+
+
+def test_read_only_needs_a_memory(open_space: Opener, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="expected a journal"):
+        open_space(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_another_process_is_seen_at_the_next_look(open_space: Opener, record: Maker) -> None:
+    one, other, reader = open_space(), open_space(), open_space(read_only=True)
+    one.add([record("first", id="1")])
+    assert texts(other) == texts(reader) == ["first"]
+    other.add([record("second", id="2"), record("third", id="3")])
+    assert texts(one) == texts(reader) == ["first", "second", "third"]
+    assert one.add([record("second", id="2")])[0].status == "unchanged"
+    assert_same(arrays(one), arrays(other))
+
+
+def test_deletion_marks_are_honoured_by_all(open_space: Opener, record: Maker) -> None:
+    one, other = open_space(), open_space()
+    one.add([record(f"turn {i}", id=str(i)) for i in range(5)])
+    one.journal.append_delete([2, 5], None)
+    assert texts(other) == ["turn 0", "turn 2", "turn 3"]
+    # The one that wrote the mark follows with its next write or its next opening.
+    one.add([record("turn 5", id="5")])
+    assert texts(one) == texts(other) == ["turn 0", "turn 2", "turn 3", "turn 5"]
+    expected = arrays(one)
+    one.close()
+    other.close()
+    again = open_space()
+    assert texts(again) == ["turn 0", "turn 2", "turn 3", "turn 5"]
+    assert_same(arrays(again), expected)
+    again.journal.append_delete([1], None)
+    again.close()
+    assert texts(open_space()) == ["turn 2", "turn 3", "turn 5"]
+
+
+def test_kinds_of_rows_that_it_does_not_know_are_skipped(
+    open_space: Opener, record: Maker, tmp_path: Path
+) -> None:
+    space = open_space()
+    space.add([record("one", id="1")])
+    before = arrays(space)
+    with sqlite3.connect(tmp_path / "space" / "journal.sqlite") as database:
+        database.execute(
+            "INSERT INTO record (kind, key, digest, recorded_us, body) VALUES (?, ?, ?, ?, ?)",
+            ("dream", "k", b"\0" * 16, 0, b"\xc1 not a record"),
+        )
+    database.close()
+    assert texts(space) == ["one"]
+    assert space.snapshot().seq == 2
+    after = arrays(space)
+    assert after.pop("totals").tolist() == [2, *before.pop("totals").tolist()[1:]]
+    assert_same(after, before)
+    space.add([record("two", id="2")])
+    assert texts(space) == ["one", "two"]
+    space.close()
+    assert texts(open_space()) == ["one", "two"]
+
+
+def test_snapshots_are_published_every_few_rows(
+    open_space: Opener, conversation: list[TurnRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_module, "PUBLISH_ROWS", 20)
+    space = open_space()
+    space.add(conversation[:19])
+    assert snapshots(space) == []
+    space.add(conversation[19:20])
+    assert [file.stem.lstrip("0") for file in snapshots(space)] == ["20"]
+    space.add(conversation[20:])
+    assert snapshots(space)[-1].stem.lstrip("0") == "150"
+
+
+def test_bytes_on_disk_are_by_file(open_space: Opener, published: dict[str, Array]) -> None:
+    space = open_space()
+    sizes = space.bytes_on_disk()
+    assert sizes["vectors.f16"] == 64 + 150 * 512
+    assert {"journal.sqlite", "vectors.f16", "snapshot/00000000000000000150.arrow"} <= set(sizes)
+    assert all((space.directory / name).stat().st_size == size for name, size in sizes.items())
+
+
+def test_the_vector_index_is_published_and_read_again(
+    open_space: Opener, conversation: list[TurnRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_index, "EXACT_BELOW", 64)
+    monkeypatch.setattr(vector_index, "BLOCK", 32)
+    space = open_space()
+    space.add(conversation[:100])
+    expected = arrays(space)
+    space.close()
+    again = open_space()
+    assert again.notices == []
+    assert again.index.indexed == 96
+    assert_same(arrays(again), expected)
+    index = again.directory / "snapshot" / "vectors.hnsw"
+    again.close()
+    index.write_bytes(index.read_bytes()[:-7])
+    rebuilt = open_space()
+    assert ["vector index rebuilt" in notice for notice in rebuilt.notices] == [True]
+    rebuilt.add(conversation[100:101])
+    assert rebuilt.index.indexed == 96
+
+
+def test_readers_and_a_writer_side_by_side(
+    open_space: Opener, conversation: list[TurnRecord]
+) -> None:
+    space = open_space()
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                snapshot = space.snapshot()
+                episodes = np.flatnonzero(snapshot.nodes["kind"] == Kind.EPISODE)
+                assert len(episodes) == snapshot.seq == len(snapshot.vectors)
+                cue = snapshot.graph.find(Kind.CUE, "mira haddad")
+                if cue >= 0:
+                    snapshot.graph.edges.row(cue)
+        except BaseException as problem:
+            errors.append(problem)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for start in range(0, 150, 10):
+        space.add(conversation[start : start + 10])
+        space.publish()
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert errors == []
+    assert len(texts(space)) == 150
+
+
+def test_closing_twice_and_using_a_closed_one(open_space: Opener, record: Maker) -> None:
+    space = open_space()
+    space.add([record("one")])
+    space.close()
+    space.close()
+    with pytest.raises(StoreError):
+        space.add([record("two")])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .asynchronous import AsyncMemory
+    from .batch import RecallOptions
     from .engine.config import AnchorConfig, BeamConfig, GraphConfig, RankConfig, RecallConfig
     from .engine.evidence import Evidence, Recall, Step
     from .engine.handles import Handles
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from .io.turn import Turn
     from .llm.cache import VectorCache
     from .llm.embedder import Embedder, open_embedder
-    from .memory import Memory, RecallOptions, recall_batch
+    from .memory import Memory, recall_batch
 
 _HOMES = {
     "asynchronous": ("AsyncMemory",),
+    "batch": ("RecallOptions",),
     "engine.config": ("AnchorConfig", "BeamConfig", "GraphConfig", "RankConfig", "RecallConfig"),
     "engine.evidence": ("Evidence", "Recall", "Step"),
     "engine.handles": ("Handles",),
@@ -47,7 +49,7 @@ _HOMES = {
     "io.turn": ("Turn",),
     "llm.cache": ("VectorCache",),
     "llm.embedder": ("Embedder", "open_embedder"),
-    "memory": ("Memory", "RecallOptions", "recall_batch"),
+    "memory": ("Memory", "recall_batch"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

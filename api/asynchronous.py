@@ -1,15 +1,16 @@
 """The memory for asynchronous callers: the same calls, each in a thread of its own."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self, Unpack
 
+from .batch import RecallOptions
 from .engine.evidence import Recall
 from .engine.narrative import Narrative
 from .engine.report import AddReport, Stats
 from .io.turn import Turn
-from .memory import Memory, RecallOptions
+from .memory import Memory
 
 
 class AsyncMemory:
@@ -49,7 +50,7 @@ class AsyncMemory:
         return await asyncio.to_thread(self.memory.recall, query, **options)
 
     async def recall_batch(
-        self, queries: Sequence[str], **options: Unpack[RecallOptions]
+        self, queries: Iterable[str], **options: Unpack[RecallOptions]
     ) -> list[Recall]:
         """`Memory.recall_batch`."""
         return await asyncio.to_thread(self.memory.recall_batch, queries, **options)

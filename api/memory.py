@@ -1,19 +1,17 @@
 """A memory: keeps turns durably, and returns for a question the turns that answer it."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from copy import copy
-from datetime import datetime
 from pathlib import Path
-from typing import Self, TypedDict, Unpack
+from typing import Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from .batch import Batch, Moment, RecallOptions
 from .engine.analysis import is_speaker
 from .engine.config import GraphConfig, RecallConfig
 from .engine.entities import normal
@@ -35,33 +33,9 @@ from .kernels.bm25 import Workspace
 from .llm.cache import Cached, VectorCache
 from .llm.embedder import Embedder, open_embedder
 
-Moment = datetime | str | int
-"""A time: a datetime, an ISO 8601 string, or microseconds UTC."""
-
 F32 = npt.NDArray[np.float32]
 _HANDLES = Handles()
 _THREAD = threading.local()
-
-
-class RecallOptions(TypedDict, total=False):
-    """What the asker of a question may demand.
-
-    k              pieces of evidence, at most; 10 by default
-    budget_tokens  tokens of their texts, at most
-    deadline_ms    time after which the walk is left out; `Recall.cut_short` says so
-    after, before  only turns with after <= time < before
-    speaker        only turns of this speaker
-    asked          when the question is asked, from which "last week" is read; by default when the
-                   newest turn was said
-    """
-
-    k: int
-    budget_tokens: int | None
-    deadline_ms: float | None
-    after: Moment | None
-    before: Moment | None
-    speaker: str | None
-    asked: Moment | None
 
 
 class Memory:
@@ -218,7 +192,7 @@ class Memory:
         return self.recall_batch([query], **options)[0]
 
     def recall_batch(
-        self, queries: Sequence[str], **options: Unpack[RecallOptions]
+        self, queries: Iterable[str], **options: Unpack[RecallOptions]
     ) -> list[Recall]:
         """`recall` of each query, in order; the queries are embedded together."""
         return self._recall(Batch(queries, self.embedder, options))
@@ -249,7 +223,7 @@ class Memory:
             config=self._graph,
         )
 
-    def _recall(self, batch: "Batch") -> list[Recall]:
+    def _recall(self, batch: Batch) -> list[Recall]:
         """Answer a batch, or this memory's part of a larger one."""
         with self._lease() as space:
             snapshot = space.snapshot()
@@ -267,20 +241,14 @@ class Memory:
             run = map if self._pool is None else self._pool.map
             return list(run(answer, questions, batch.vectors))
 
-    def _template(self, snapshot: Snapshot, batch: "Batch") -> Question:
+    def _template(self, snapshot: Snapshot, batch: Batch) -> Question:
         """The question that all of a batch share but for its text."""
         options = batch.options
-        k, deadline_ms, speaker = (
-            options.get("k", 10),
-            options.get("deadline_ms"),
-            options.get("speaker"),
-        )
-        if k < 1:
-            raise InputError(f"k: expected at least 1, got {k}")
+        deadline_ms, speaker = options.get("deadline_ms"), options.get("speaker")
         asked_us, offset = self._moment("asked", options.get("asked"))
         return Question(
             text="",
-            k=k,
+            k=options.get("k", 10),
             budget_tokens=options.get("budget_tokens"),
             deadline=None if deadline_ms is None else batch.started + deadline_ms / 1e3,
             after_us=self._moment("after", options.get("after"))[0],
@@ -295,31 +263,6 @@ class Memory:
             return read_time(moment, read_zone(self._zone or "UTC"))
         except InputError as problem:
             raise InputError(f"{name}: {problem}") from problem
-
-
-class Batch:
-    """Queries, embedded together, with the options that they share."""
-
-    def __init__(self, queries: Sequence[str], embedder: Embedder, options: RecallOptions) -> None:
-        if unknown := sorted(options.keys() - RecallOptions.__annotations__.keys()):
-            known = ", ".join(RecallOptions.__annotations__)
-            raise TypeError(f"expected options among {known}; got {', '.join(unknown)}")
-        for query in queries:
-            if not isinstance(query, str) or not query.strip():
-                raise InputError(f"query: expected a string that is not blank, got {query!r}")
-        self.queries = queries
-        self.options = options
-        self.started = time.perf_counter()
-        self.vectors = embedder.queries(queries)
-        elapsed = time.perf_counter() - self.started
-        self.embedding_ms = elapsed * 1e3 / max(len(queries), 1)
-
-    def part(self, places: Sequence[int]) -> "Batch":
-        """The queries at some places, with what was found out about them."""
-        part = copy(self)
-        part.queries = [self.queries[i] for i in places]
-        part.vectors = self.vectors[list(places)]
-        return part
 
 
 def recall_batch(

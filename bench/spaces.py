@@ -153,7 +153,8 @@ def embedding_ms(embedder: Embedder, texts: Sequence[str], sample: int) -> dict[
         return {}
     embedder.queries(texts[:1])
     taken = {}
-    for place in np.unique(np.linspace(0, len(texts) - 1, sample).astype(int)).tolist():
+    places: list[int] = np.unique(np.linspace(0, len(texts) - 1, sample).astype(int)).tolist()
+    for place in places:
         start = time.perf_counter()
         embedder.queries([texts[place]])
         taken[place] = (time.perf_counter() - start) * 1e3

@@ -56,9 +56,10 @@ def vector_arm(
     nodes, graph = snapshot.vector_nodes, snapshot.graph
     if mask is None and graph.n_deleted <= config.per_arm:
         # So few deleted ones are found as well and left out again: no scan is needed for them.
-        found = index.nearest(snapshot.vectors, query, config.per_arm + graph.n_deleted)
-        found = nodes[found]
-        return found[(found >= 0) & (snapshot.nodes["status"][found] == LIVE)][: config.per_arm]
+        near = index.nearest(snapshot.vectors, query, config.per_arm + graph.n_deleted)
+        found: I32 = nodes[near]
+        live: Mask = (found >= 0) & (snapshot.nodes["status"][found] == LIVE)
+        return found[live][: config.per_arm]
     passing = (nodes >= 0) & (snapshot.nodes["status"][nodes] == LIVE)
     if mask is not None:
         passing &= mask[nodes]

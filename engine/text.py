@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import snowballstemmer
 
@@ -74,5 +75,5 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _stemmer() -> "snowballstemmer.stemmer":
+def _stemmer() -> Any:
     return snowballstemmer.stemmer("english")

@@ -5,9 +5,9 @@ Kernels of other files inline these, and numba's disk cache does not see an edit
 cache (or change NUMBA_CACHE_DIR) after one.
 """
 
+from importlib import import_module
 from typing import Any
 
-import numba.core
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
@@ -16,8 +16,8 @@ from numba.extending import intrinsic
 
 from .types import F32Array, U16Array
 
-cgutils: Any = numba.core.cgutils  # numba has no stubs
-config: Any = numba.core.config
+cgutils: Any = import_module("numba.core.cgutils")  # numba has no stubs
+config: Any = import_module("numba.core.config")
 
 LANES = 32
 """Partial sums of a dot product. Lane i sums the elements i, i + 32, i + 64, ... in that order, and

@@ -8,8 +8,10 @@ Slow by intent; for tests and benchmarks.
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .beam import (
     ANCHOR,
@@ -34,7 +36,7 @@ def dots(vectors: U16Array, query: F32Array) -> F32Array:
     return np.array([_dot(row, query) for row in vectors.view(np.float16)], np.float32)
 
 
-def _dot(row: F32Array, query: F32Array) -> np.float32:
+def _dot(row: npt.NDArray[np.floating[Any]], query: F32Array) -> np.float32:
     products = row.astype(np.float32) * query
     whole = len(products) // LANES * LANES
     lanes = [np.float32(0)] * LANES
@@ -143,13 +145,13 @@ def seen_edges(graph: Adjacency, node: int) -> Iterator[Edge]:
     """The edges a reader sees: base in order, then delta newest first."""
     if node + 1 < graph.indptr.size:
         row = slice(graph.indptr[node], graph.indptr[node + 1])
-        columns = (graph.dst, graph.relation, graph.weight, graph.payload)
+        columns: list[Any] = [graph.dst, graph.relation, graph.weight, graph.payload]
         yield from zip(*(column[row] for column in columns), strict=True)
-    e = graph.head[node]
+    e = int(graph.head[node])
     while e >= 0:
         if e < graph.m_delta:
             yield graph.d_dst[e], graph.d_relation[e], graph.d_weight[e], graph.d_payload[e]
-        e = graph.next[e]
+        e = int(graph.next[e])
 
 
 def bm25(

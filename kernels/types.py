@@ -66,8 +66,9 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
     It exists for its own type: numba has no stubs, and an untyped decorator would hide the type of
     every kernel. Compilation happens at import, from the disk cache where that is warm.
     """
-    decorate: Callable[[Function], Function] = njit(signature, cache=True, nogil=True)
-    return decorate
+    decorate: Any = njit(signature, cache=True, nogil=True)
+    typed: Callable[[Function], Function] = decorate
+    return typed
 
 
 def check_array(name: str, array: npt.NDArray[Any], dtype: type, ndim: int = 1) -> None:

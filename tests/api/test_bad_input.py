@@ -42,8 +42,14 @@ BAD_QUESTIONS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "empty": ("", {}, "^query: expected a string that is not blank, got ''$"),
     "blank": (" \n", {}, "^query: expected"),
     "None": (None, {}, "^query: expected .* got None$"),
-    "no answers": ("boats", {"k": 0}, "^k: expected at least 1, got 0$"),
-    "fewer than none": ("boats", {"k": -3}, "^k: expected at least 1, got -3$"),
+    "no answers": ("boats", {"k": 0}, "^k: expected a whole number, at least 1, got 0$"),
+    "fewer than none": ("boats", {"k": -3}, "^k: expected .* at least 1, got -3$"),
+    "half an answer": ("boats", {"k": 1.5}, "^k: expected a whole number, .* got 1.5$"),
+    "a written number": ("boats", {"k": "3"}, "^k: expected a whole number, .* got '3'$"),
+    "yes for a number": ("boats", {"budget_tokens": True}, "^budget_tokens: .* got True$"),
+    "less than no tokens": ("boats", {"budget_tokens": -1}, "^budget_tokens: .* got -1$"),
+    "a deadline in words": ("boats", {"deadline_ms": "soon"}, "^deadline_ms: .* got 'soon'$"),
+    "a speaker by number": ("boats", {"speaker": 5}, "^speaker: expected a name, got 5$"),
     "unknown speaker": ("boats", {"speaker": "Zoe"}, r"^speaker: .*\(Ada, Ben\), got 'Zoe'$"),
     "a name that only is mentioned": ("boats", {"speaker": "Mira"}, "^speaker: expected"),
     "no character": ("boats", {"speaker": "\ud800"}, "^speaker: expected"),
@@ -252,6 +258,11 @@ def test_a_bad_question_is_refused(
         memory.recall(query, **options)
     with pytest.raises(InputError, match=message):
         memory.recall_batch(["boats", query], **options)
+
+
+def test_one_string_is_no_batch(memory: Memory) -> None:
+    with pytest.raises(InputError, match="^queries: expected a list of strings, got one string"):
+        memory.recall_batch("boats")
 
 
 def test_an_option_that_does_not_exist_is_refused(memory: Memory) -> None:

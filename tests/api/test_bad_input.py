@@ -261,7 +261,7 @@ def test_a_bad_question_is_refused(
 
 
 def test_one_string_is_no_batch(memory: Memory) -> None:
-    with pytest.raises(InputError, match="^queries: expected a list of strings, got one string"):
+    with pytest.raises(InputError, match=r"^queries: expected a list of strings, got one string"):
         memory.recall_batch("boats")
 
 

@@ -1,16 +1,15 @@
 """The graph in memory: columns of nodes, typed relations, postings, triples, names and texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from ..io.turn import TurnRecord
 from .chains import Chains
 from .columns import Array, Names, Strings, Table, below, prefixed
-from .schema import DELETED, LIVE, RELATIONS, TIME_NONE, Kind, Relation, reverse
+from .schema import DELETED, LIVE, RELATIONS, TIME_NONE, Kind
 
 NODES: Final = {
     "kind": np.uint8,
@@ -42,9 +41,6 @@ NAMED = 2
 """Flag of a cue that was said as a name."""
 SPEAKS = 4
 """Flag of a cue that names somebody who speaks in the memory."""
-
-Ints = Sequence[int] | npt.NDArray[np.int32]
-Floats = float | Sequence[float] | npt.NDArray[np.float32]
 
 _decode = msgspec.msgpack.Decoder(TurnRecord).decode
 _encode = msgspec.msgpack.Encoder().encode
@@ -98,7 +94,7 @@ class Graph:
 
     def add_node(self, kind: Kind, body: bytes, **columns: int) -> int:
         """Row of a new node."""
-        row = self.nodes.append(
+        return self.nodes.append(
             **{
                 "kind": kind,
                 "status": LIVE,
@@ -116,8 +112,6 @@ class Graph:
                 **columns,
             }
         )
-        self.edges.grow(row + 1)
-        return row
 
     def find(self, kind: Kind, name: str) -> int:
         """Node of a kind by its normalised name, or -1."""
@@ -133,42 +127,6 @@ class Graph:
             self.key_nodes.append(node=node)
             self.keys.add(f"{kind.value}:{name}")
         return node
-
-    def link(self, src: int, dsts: Ints, relation: int, weights: Floats) -> None:
-        """Edges from one node to others, and their reverses."""
-        self._link(np.full(len(dsts), src, np.int32), dsts, relation, weights, -1)
-
-    def add_triples(self, cues: Ints, tag: int, content: int, weight: float) -> None:
-        """Triples (cue, tag or -1, content), and the derived CUES edge of each with its row."""
-        if not len(cues):
-            return
-        first = len(self.triples)
-        self.triples.extend(cue=cues, tag=tag, content=content)
-        rows = np.arange(first, len(self.triples), dtype=np.int32)
-        contents = np.full(len(cues), content, np.int32)
-        self._link(cues, contents, Relation.CUES, weight, rows)
-
-    def _link(
-        self, srcs: Ints, dsts: Ints, relation: int, weights: Floats, payload: Ints | int
-    ) -> None:
-        m = len(dsts)
-        if not m:
-            return
-        ends = np.empty((2, m), np.int32)
-        ends[0], ends[1] = srcs, dsts
-        codes = np.empty((2, m), EDGES["relation"])
-        weight, rows = np.empty((2, m), EDGES["weight"]), np.empty((2, m), EDGES["payload"])
-        codes[0], codes[1] = relation, reverse(relation)
-        weight[:], rows[:] = weights, payload
-        self.edges.extend(
-            ends.reshape(-1),
-            dst=ends[::-1].reshape(-1),
-            relation=codes.reshape(-1),
-            weight=weight.reshape(-1),
-            payload=rows.reshape(-1),
-        )
-        self.relations[relation] += m
-        self.relations[reverse(relation)] += m
 
     def flag(self, node: int, flags: int) -> None:
         """Set flags of a node."""

@@ -14,6 +14,7 @@ from . import dates, entities
 from .config import GraphConfig
 from .graph import ASKS, NAMED, SPEAKS, Graph
 from .schema import TIME_NONE, Kind, Relation
+from .stage import Stage
 from .text import tokens
 
 MAX_TF = int(np.iinfo(np.uint16).max)
@@ -22,9 +23,10 @@ _NO_CUE = re.compile(r"^[\W\d_]+$|^.$|^[a-z]{2}$")
 
 
 def index_turn(
-    graph: Graph, seq: int, record: TurnRecord, vector_row: int, config: GraphConfig
+    stage: Stage, seq: int, record: TurnRecord, vector_row: int, config: GraphConfig
 ) -> int:
-    """Node of the new episode made from a turn; the graph is extended in place."""
+    """Node of the new episode made from a turn; its edges and terms wait in the stage."""
+    graph = stage.graph
     session = _session(graph, record.session)
     spoken = _spoken(record)
     found = list(tokens(spoken))
@@ -38,13 +40,13 @@ def index_turn(
         speaker=_speaker(graph, record.speaker),
         length=len(found),
     )
-    _place(graph, episode, session, config)
+    _place(stage, episode, session, config)
     frequencies = Counter(term for term, _ in found)
     labels = dict(reversed(found))
-    cues = _keyword_cues(graph, frequencies, config.cues_per_episode)
-    _post(graph, episode, session, frequencies)
-    _mention(graph, episode, record, spoken, config)
-    _cue(graph, episode, {cue: labels[cue] for cue in cues}, config)
+    cues = _keyword_cues(stage, frequencies, config.cues_per_episode)
+    _post(stage, episode, session, frequencies)
+    _mention(stage, episode, record, spoken, config)
+    _cue(stage, episode, {cue: labels[cue] for cue in cues}, config)
     return episode
 
 
@@ -74,44 +76,44 @@ def _name(graph: Graph, said: str) -> int:
     return cue
 
 
-def _place(graph: Graph, episode: int, session: int, config: GraphConfig) -> None:
+def _place(stage: Stage, episode: int, session: int, config: GraphConfig) -> None:
     """Put an episode on the time line: after the one before it, and into its session."""
+    graph = stage.graph
     previous = int(graph.nodes["previous"][session])
     if previous >= 0:
         graph.nodes.put("previous", episode, previous)
         graph.nodes.put("following", previous, episode)
-        graph.link(episode, [previous], Relation.FOLLOWS, 1.0)
+        stage.link(episode, [previous], Relation.FOLLOWS, [1.0])
     elif graph.newest >= 0:
-        graph.link(episode, [graph.newest], Relation.FOLLOWS, config.across_sessions)
+        stage.link(episode, [graph.newest], Relation.FOLLOWS, [config.across_sessions])
     graph.nodes.put("previous", session, episode)
-    graph.link(episode, [session], Relation.PART_OF, 1.0)
+    stage.link(episode, [session], Relation.PART_OF, [1.0])
     graph.newest = episode
 
 
-def _post(graph: Graph, episode: int, session: int, frequencies: Counter[str]) -> None:
-    length = frequencies.total()
+def _post(stage: Stage, episode: int, session: int, frequencies: Counter[str]) -> None:
+    graph, length = stage.graph, frequencies.total()
     graph.n_docs += 1
     if graph.nodes["time_us"][episode] > graph.latest_us:
         graph.latest = episode
     graph.total_length += length
     total = graph.nodes["session_length"][session] + length
     graph.nodes.put("session_length", session, total)
-    terms = np.array([graph.vocabulary.add(term) for term in frequencies], np.int32)
-    graph.postings.grow(len(graph.vocabulary))
-    tf = np.minimum(np.fromiter(frequencies.values(), np.int64, len(terms)), MAX_TF)
-    graph.postings.extend(terms, doc=episode, tf=tf)
+    terms = [graph.vocabulary.add(term) for term in frequencies]
+    stage.post(terms, episode, [min(tf, MAX_TF) for tf in frequencies.values()])
 
 
 def _mention(
-    graph: Graph, episode: int, record: TurnRecord, spoken: str, config: GraphConfig
+    stage: Stage, episode: int, record: TurnRecord, spoken: str, config: GraphConfig
 ) -> None:
     """Link an episode to the names and the dates that it mentions, and names that it joins."""
+    graph = stage.graph
     said = entities.names(spoken, lambda name: _is_name(graph, name))
     cues = [_name(graph, name) for name in said] + _dates(graph, record)
     distinct = list(dict.fromkeys(cues))
-    graph.link(episode, distinct, Relation.MENTIONS, config.mention)
+    stage.link(episode, distinct, Relation.MENTIONS, [config.mention] * len(distinct))
     for first, second in entities.aliases(spoken):
-        graph.link(_name(graph, first), [_name(graph, second)], Relation.SIMILAR, 1.0)
+        stage.link(_name(graph, first), [_name(graph, second)], Relation.SIMILAR, [1.0])
 
 
 def _is_name(graph: Graph, name: str) -> bool:
@@ -129,21 +131,17 @@ def _dates(graph: Graph, record: TurnRecord) -> list[int]:
     return [graph.named(Kind.CUE, label, label) for label in labels]
 
 
-def _keyword_cues(graph: Graph, frequencies: Counter[str], most: int) -> list[str]:
+def _keyword_cues(stage: Stage, frequencies: Counter[str], most: int) -> list[str]:
     """Terms of an episode that are rarest so far, ties in the order said."""
-    candidates = [term for term in frequencies if not _NO_CUE.match(term)]
-    return sorted(candidates, key=lambda term: _document_frequency(graph, term))[:most]
+    find, candidates = stage.graph.vocabulary.find, (t for t in frequencies if not _NO_CUE.match(t))
+    return sorted(candidates, key=lambda term: stage.degree(find(term)))[:most]
 
 
-def _document_frequency(graph: Graph, term: str) -> int:
-    number = graph.vocabulary.find(term)
-    return graph.postings.degree(number) if 0 <= number < len(graph.postings) else 0
-
-
-def _cue(graph: Graph, episode: int, labels: dict[str, str], config: GraphConfig) -> None:
+def _cue(stage: Stage, episode: int, labels: dict[str, str], config: GraphConfig) -> None:
     """Rule-made cues: the speaker and the rarest words, as untagged triples."""
+    graph = stage.graph
     cues = [graph.named(Kind.CUE, term, label) for term, label in labels.items()]
     speaker = int(graph.nodes["speaker"][episode])
     if speaker >= 0:
         cues.append(speaker)
-    graph.add_triples(list(dict.fromkeys(cues)), -1, episode, config.cue)
+    stage.add_triples(list(dict.fromkeys(cues)), -1, episode, config.cue)

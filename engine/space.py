@@ -20,6 +20,7 @@ from .graph import Graph
 from .indexing import index_turn
 from .schema import Kind, Relation
 from .snapshot import Snapshot, take_snapshot
+from .stage import Stage
 from .vector_index import Near, VectorIndex
 from .vectors import Vectors
 
@@ -178,27 +179,29 @@ class Space:
         vectors = self._vectors.view(stop)
         floor = self._unrelated + self.config.similar_floor * (1 - self._unrelated)
         near = self.index.neighbours(vectors, first, stop, self.config.similar, floor)
+        stage = Stage(self.graph)
         for row in rows:
             if row.kind == "turn":
-                self._index_turn(row, near, first)
+                self._index_turn(stage, row, near, first)
             elif row.kind == "delete":
                 self.graph.delete(self._node_of(row.target()))
             elif row.vector_row is not None:  # of a kind that a later version writes
                 self.graph.vector_nodes.append(node=-1)
             self.graph.seq = row.seq
+        stage.flush()
         self.index.cover(vectors)
 
-    def _index_turn(self, row: Row, near: Near, first: int) -> None:
+    def _index_turn(self, stage: Stage, row: Row, near: Near, first: int) -> None:
         vector_row = -1 if row.vector_row is None else row.vector_row
-        node = index_turn(self.graph, row.seq, row.turn(), vector_row, self.config)
+        node = index_turn(stage, row.seq, row.turn(), vector_row, self.config)
         if vector_row < 0:
             return
         self.graph.vector_nodes.append(node=node)
         rows, cosines = near[0][vector_row - first], near[1][vector_row - first]
         others = np.where(rows >= 0, self.graph.vector_nodes["node"][rows], -1)
         known = others >= 0
-        weights = self._similarity(cosines[known])
-        self.graph.link(node, others[known], Relation.SIMILAR, weights)
+        weights = self._similarity(cosines[known]).tolist()
+        stage.link(node, others[known].tolist(), Relation.SIMILAR, weights)
 
     def _similarity(self, cosine: F32) -> F32:
         """Cosines on the scale from unrelated texts (0) to the same text (1)."""

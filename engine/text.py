@@ -38,11 +38,15 @@ def words(text: str) -> Iterator[str]:
 
     A possessive or a contraction loses its ending (`Mira's` is `mira`, `didn't` is `didn`).
     """
-    for match in _RUN.finditer(fold(text)):
-        head, *tail = re.split("['’]", match.group())
-        while tail and tail[-1] in _CLITICS:
-            tail.pop()
-        yield head + "".join(tail)
+    for word in _RUN.findall(fold(text)):
+        yield word if word.isalnum() else _without_endings(word)
+
+
+def _without_endings(word: str) -> str:
+    head, *tail = re.split("['’]", word)
+    while tail and tail[-1] in _CLITICS:
+        tail.pop()
+    return head + "".join(tail)
 
 
 def tokens(text: str) -> Iterator[tuple[str, str]]:

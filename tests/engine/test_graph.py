@@ -16,6 +16,7 @@ from cuegraph.engine.graph import ASKS, NAMED, SPEAKS, Graph
 from cuegraph.engine.indexing import index_turn
 from cuegraph.engine.schema import TIME_NONE, Kind, Relation, reverse
 from cuegraph.engine.space import Space
+from cuegraph.engine.stage import Stage
 from cuegraph.io import TurnRecord
 
 Maker = Callable[..., TurnRecord]
@@ -29,9 +30,11 @@ class Built:
     def __init__(self, turns: list[TurnRecord], config: GraphConfig | None = None) -> None:
         self.graph = Graph()
         settings = config or GraphConfig()
+        stage = Stage(self.graph)
         self.episodes = [
-            index_turn(self.graph, i + 1, turn, -1, settings) for i, turn in enumerate(turns)
+            index_turn(stage, i + 1, turn, -1, settings) for i, turn in enumerate(turns)
         ]
+        stage.flush()
 
     def linked(self, node: int, relation: Relation) -> list[int]:
         row = self.graph.edges.row(node)
@@ -354,6 +357,8 @@ def test_a_graph_comes_back_from_its_arrays(
     again = Graph(arrays)
     assert digest(again) == digest(space.graph)
     for graph in (again, space.graph):
-        index_turn(graph, 1000, record("Mira sails", session="s1"), -1, GraphConfig())
+        stage = Stage(graph)
+        index_turn(stage, 1000, record("Mira sails", session="s1"), -1, GraphConfig())
+        stage.flush()
         graph.delete(3)
     assert digest(again) == digest(space.graph)

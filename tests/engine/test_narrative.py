@@ -12,6 +12,7 @@ from cuegraph.engine.evidence import Evidence, Recall, moment
 from cuegraph.engine.narrative import Narrative, narrate
 from cuegraph.engine.schema import Relation
 from cuegraph.engine.space import Space
+from cuegraph.engine.stage import Stage
 from cuegraph.engine.tokens import WordCounter
 from cuegraph.io import TurnRecord
 
@@ -97,7 +98,9 @@ def refs(narrative: Narrative) -> list[str]:
 def link_cause(space: Space, cause: int, effect: int) -> None:
     """A causal edge between the turns of two journal rows."""
     seqs = space.graph.nodes["seq"].tolist()
-    space.graph.link(seqs.index(cause), [seqs.index(effect)], Relation.CAUSES, 1.0)
+    stage = Stage(space.graph)
+    stage.link(seqs.index(cause), [seqs.index(effect)], Relation.CAUSES, [1.0])
+    stage.flush()
 
 
 def test_a_block_holds_time_speaker_reference_and_text(space: Space, told: Told) -> None:

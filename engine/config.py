@@ -67,6 +67,7 @@ class BeamConfig(msgspec.Struct, frozen=True):
     structure   weight l1 of how well a relation fits the intent; 0 or more
     semantics   weight l2 of a node's likeness to the question; 0 or more
     hub         exponent by which the degree of a node damps its edges; 0 to 1
+    hub_limit   edges beyond which a node is not expanded: so many weigh next to nothing each
     phi         for each intent, how well each relation fits it; a relation that is missing is
                 closed. A relation and its reverse share a weight
     """
@@ -79,6 +80,7 @@ class BeamConfig(msgspec.Struct, frozen=True):
     structure: float = 1.0
     semantics: float = 1.0
     hub: float = 0.5
+    hub_limit: int = 128
     phi: Intents = msgspec.field(default_factory=lambda: {k: dict(v) for k, v in _PHI.items()})
 
     def __post_init__(self) -> None:

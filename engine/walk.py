@@ -73,6 +73,7 @@ def walk(
         similarity=config.semantics,
         gamma=config.gamma,
         hub=config.hub,
+        limit=config.hub_limit,
     )
     kept = slice(int(result.count[0]))
     return Walk(

@@ -55,9 +55,13 @@ TIME_NONE = -(2**63)
 ANCHOR = 255
 """The relation of an anchor, which no edge led to."""
 
+OVER_LIMIT = 1
+"""Bit of `BeamResult.truncated`: a node of more edges than the limit was not expanded."""
+
 OVER_BUDGET = 2
 """Bit of `BeamResult.truncated`: the budget was reached while candidates were left."""
 
+NO_LIMIT = 2**31
 RELATIONS = 16
 AHEAD = 4
 """Vectors fetched before they are read."""
@@ -159,7 +163,7 @@ class BeamResult(NamedTuple):
     relation   uint8    of the edge behind the support, 255 where there is none
     payload    int32    of that edge, or -1
     depth      uint8    0 for anchors
-    truncated  uint8 (B,)   2 where the budget was reached while candidates were left, else 0
+    truncated  uint8 (B,)   bits OVER_LIMIT and OVER_BUDGET; 0 where nothing was passed over
     """
 
     count: I32Array  # type: ignore[assignment]  # hides tuple.count on purpose
@@ -187,6 +191,7 @@ class _Model(NamedTuple):
     similarity: Float
     gamma: Float
     hub: Float
+    limit: Int
 
 
 class _Edges(NamedTuple):
@@ -235,7 +240,7 @@ _EDGE_ARRAYS = (RI32_1, RU8_1, RF32_1, RI32_1)
 ADJACENCY = named_tuple(Adjacency, RI64_1, *_EDGE_ARRAYS, RI32_1, RI32_1, *_EDGE_ARRAYS, I64, I64)
 NODES = named_tuple(Nodes, RU16_2, RI32_1, RU8_1, RU8_1, RI64_1)
 QUERY = named_tuple(_Query, RF32_1, RF32_1, RF32_1, I64, I64)
-MODEL = named_tuple(_Model, F32, F32, F32)
+MODEL = named_tuple(_Model, F32, F32, F32, I64)
 EDGES = named_tuple(_Edges, I32_1, I32_1, F32_1, I32_1, U8_1, I32_1)
 POOL = named_tuple(_Pool, I64_1, I32_1, I32_1, F32_1, F32_1, I32_1, I32_1, I32_1)
 KEPT = named_tuple(_Kept, I32_1, F32_1, I32_1, U8_1, I32_1, U8_1, F32_1)
@@ -332,13 +337,14 @@ def _clear(pool: _Pool, used: Int) -> None:
         pool.table[pool.cell[slot]] = EMPTY
 
 
-@kernel(I64(ADJACENCY, I64))
-def _degree(graph: Adjacency, node: Int) -> Int:
+@kernel(I64(ADJACENCY, I64, I64))
+def _degree(graph: Adjacency, node: Int, limit: Int) -> Int:
+    """Edges of a node, counted no further than just over the limit."""
     degree: Int = 0
     if node + 1 < graph.indptr.size:
         degree = graph.indptr[node + 1] - graph.indptr[node]
     e = np.int64(graph.head[node])
-    while e >= 0:
+    while e >= 0 and degree <= limit:
         degree += e < graph.m_delta
         e = np.int64(graph.next[e])
     return degree
@@ -555,7 +561,7 @@ def _list_anchors(
     return m
 
 
-@kernel(tuple_of(EDGES, I64)(ADJACENCY, QUERY, MODEL, KEPT, I64, I64, EDGES))
+@kernel(tuple_of(EDGES, I64, I64)(ADJACENCY, QUERY, MODEL, KEPT, I64, I64, EDGES))
 def _list_frontier(
     graph: Adjacency,
     query: _Query,
@@ -564,20 +570,24 @@ def _list_frontier(
     begin: Int,
     end: Int,
     edges: _Edges,
-) -> tuple[_Edges, Int]:
-    """The edges of the kept nodes [begin, end), weighed, in arrays that had to grow or not."""
+) -> tuple[_Edges, Int, Int]:
+    """The edges of the kept nodes [begin, end), weighed, in arrays that had to grow or not.
+
+    And how many nodes were not expanded, for having too many edges.
+    """
     _fetch_frontier(graph, kept, begin, end)
-    m = 0
+    m, hubs = 0, 0
     for place in range(begin, end):
         node = np.int64(kept.rows[place])
-        degree = _degree(graph, node)
-        if degree == 0:
+        degree = _degree(graph, node, model.limit)
+        hubs += degree > model.limit
+        if degree == 0 or degree > model.limit:
             continue
         edges = _room_for_edges(edges, m, degree)
         damping = np.float32(np.float64(degree) ** -np.float64(model.hub))
         start, m = m, _copy_edges(graph, query, node, edges, m)
         _weigh_edges(query, damping, place, edges, start, m)
-    return edges, m
+    return edges, m, hubs
 
 
 @kernel(tuple_of(I64, I64)(POOL, EDGES, KEPT, I64, I64, I64, I64, I64_1))
@@ -600,7 +610,7 @@ def _keep_best(
 
 
 @kernel(
-    tuple_of(POOL, EDGES, I64, I64, I64)(
+    tuple_of(POOL, EDGES, I64, I64, I64, I64)(
         ADJACENCY, NODES, QUERY, MODEL, KEPT, I64, I64, POOL, EDGES, I64, I64_1
     )
 )
@@ -616,18 +626,22 @@ def _search(
     edges: _Edges,
     anchors: Int,
     keys: I64Array,
-) -> tuple[_Pool, _Edges, Int, Int, Int]:
-    """One query, its anchors listed in `edges`: (pool, edges, slots used, nodes kept, fitted)."""
+) -> tuple[_Pool, _Edges, Int, Int, Int, Int]:
+    """One query, its anchors listed in `edges`.
+
+    Pool and edges, slots used, nodes kept, whether all fitted, and hubs that were passed over.
+    """
     pool = _room_for_nodes(pool, 0, anchors)
     used = _meet(nodes, query, pool, 0, edges, anchors)
     count = _fold(model, kept, pool, edges, anchors, 0)
     end, fitted = _keep_best(pool, edges, kept, count, count, 0, 0, keys)
     _compare(nodes, query, model, pool, 0, used)
-    begin, stop = 0, min(end, width)
+    begin, stop, hubs = 0, min(end, width), 0
     for step in range(1, depth + 1):
         if begin == stop or not fitted:
             break
-        edges, m = _list_frontier(graph, query, model, kept, begin, stop, edges)
+        edges, m, passed = _list_frontier(graph, query, model, kept, begin, stop, edges)
+        hubs += passed
         pool = _room_for_nodes(pool, used, m)
         met, used = used, _meet(nodes, query, pool, used, edges, m)
         _compare(nodes, query, model, pool, met, used)
@@ -635,7 +649,7 @@ def _search(
         begin = end
         end, fitted = _keep_best(pool, edges, kept, count, width, step, end, keys)
         stop = end
-    return pool, edges, used, end, fitted
+    return pool, edges, used, end, fitted, hubs
 
 
 @kernel(
@@ -643,7 +657,7 @@ def _search(
         *(RI64_1, *_EDGE_ARRAYS, RI32_1, RI32_1, *_EDGE_ARRAYS, I64, I64),
         *(RU16_2, RI32_1, RU8_1, RU8_1, RI64_1),
         *(RF32_2, RI64_1, RI32_1, RF32_1, RF32_2, RF32_2, RI64_2),
-        *(I64, I64, F64, F64, F64),
+        *(I64, I64, F64, F64, F64, I64),
         *(I32_1, I32_2, F32_2, I32_2, U8_2, I32_2, U8_2, F32_2, U8_1),
     )
 )
@@ -678,6 +692,7 @@ def _beam(
     similarity: Float,
     gamma: Float,
     hub: Float,
+    limit: Int,
     count: I32Array,
     rows: I32Array,
     scores: F32Array,
@@ -704,7 +719,7 @@ def _beam(
         n,
     )
     nodes = Nodes(vectors, vector_row, status, kind, time)
-    model = _Model(np.float32(similarity), np.float32(gamma), np.float32(hub))
+    model = _Model(np.float32(similarity), np.float32(gamma), np.float32(hub), np.int64(limit))
     edges, pool, keys = _new_edges(ROOM), _new_pool(ROOM), np.empty(rows.shape[1], np.int64)
     for b in range(count.size):
         query = _Query(query_vectors[b], gain[b], tag_gain[b], window[b, 0], window[b, 1])
@@ -720,10 +735,10 @@ def _beam(
         first, last = anchor_ptr[b], anchor_ptr[b + 1]
         edges = _room_for_edges(edges, 0, last - first)
         m = _list_anchors(anchors, anchor_scores, first, last, n, edges)
-        pool, edges, used, count[b], fitted = _search(
+        pool, edges, used, count[b], fitted, hubs = _search(
             graph, nodes, query, model, kept, width, depth, pool, edges, m, keys
         )
-        truncated[b] = 0 if fitted else OVER_BUDGET
+        truncated[b] = (0 if fitted else OVER_BUDGET) + (OVER_LIMIT if hubs else 0)
         _clear(pool, used)
 
 
@@ -738,6 +753,7 @@ def beam(
     similarity: float = 0.5,
     gamma: float = 0.9,
     hub: float = 0.0,
+    limit: int = NO_LIMIT,
 ) -> BeamResult:
     """What a beam from each query's anchors keeps, with the path that led there.
 
@@ -747,6 +763,7 @@ def beam(
     similarity  the l2 of the score
     gamma       decay of a parent's score
     hub         damping of an expanded node's edges by degree^-hub, degree = all edges it has
+    limit       a node of more edges is kept, but not expanded; `truncated` says so
 
     Anchors are kept first, without repeats, at most `budget`, whatever `width` says. A node is kept
     once; one that was passed over may come back in a later step. Ties: of nodes, the lower row; of
@@ -776,7 +793,7 @@ def beam(
         support=np.empty((b, budget), np.float32),
         truncated=np.empty(b, np.uint8),
     )
-    weights = (width, depth, similarity, gamma, hub)
+    weights = (width, depth, similarity, gamma, hub, limit)
     arguments: tuple[Any, ...] = (*adjacency, *nodes, *queries, *weights, *result)
     _beam(*arguments)
     return result

@@ -16,7 +16,9 @@ import numpy.typing as npt
 from .beam import (
     ANCHOR,
     EPISODE,
+    NO_LIMIT,
     OVER_BUDGET,
+    OVER_LIMIT,
     TIME_NONE,
     Adjacency,
     BeamResult,
@@ -235,6 +237,7 @@ def beam(
     similarity: float = 0.5,
     gamma: float = 0.9,
     hub: float = 0.0,
+    limit: int = NO_LIMIT,
 ) -> BeamResult:
     """One query after the other, every step as a dictionary of candidates."""
     b = len(queries.vectors)
@@ -250,9 +253,10 @@ def beam(
         np.zeros(b, np.uint8),
     )
     for q in range(b):
-        search = _Search(adjacency, nodes, queries, q, similarity, gamma, hub)
+        search = _Search(adjacency, nodes, queries, q, similarity, gamma, hub, limit)
         kept, cut = search.run(width, depth, budget)
-        result.count[q], result.truncated[q] = len(kept), OVER_BUDGET if cut else 0
+        result.count[q] = len(kept)
+        result.truncated[q] = OVER_BUDGET * cut + OVER_LIMIT * search.passed_hubs
         for place, (row, score, parent, relation, payload, step) in enumerate(kept):
             came = (score if step else np.float32(0), parent, relation, payload)
             came = search.support.get(row, came)
@@ -279,9 +283,11 @@ class _Search:
         similarity: float,
         gamma: float,
         hub: float,
+        limit: int,
     ) -> None:
         self.graph, self.nodes, self.queries, self.q = graph, nodes, queries, q
         self.similarity, self.gamma, self.hub = similarity, np.float32(gamma), hub
+        self.limit, self.passed_hubs = limit, False
         self.kept: list[Kept] = []
         self.factors: dict[int, np.float32] = {}
         self.support: dict[int, Candidate] = {}
@@ -347,6 +353,9 @@ class _Search:
     def steps(self, node: int) -> Iterator[tuple[int, np.float32, int, int]]:
         """The edges of a node with all of their score but the likeness of the other end."""
         edges = list(seen_edges(self.graph, node))
+        if len(edges) > self.limit:
+            self.passed_hubs = True
+            return
         damping = np.float32(len(edges) ** -float(np.float32(self.hub))) if edges else 1
         gain, tag_gain = self.queries.gain[self.q], self.queries.tag_gain[self.q]
         for dst, relation, weight, payload in edges:

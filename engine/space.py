@@ -30,6 +30,8 @@ GRAPH_VERSION: Final = "1"
 """Version of the rules that derive the graph; snapshots of another one are rebuilt."""
 PUBLISH_ROWS: Final = 4096
 """Journal rows after which a snapshot is published, which bounds the replay at the next open."""
+PUBLISH_SHARE: Final = 16
+"""A large space waits for this part of its rows, so that the cost of a row does not grow."""
 
 
 class Space:
@@ -81,7 +83,9 @@ class Space:
         outcomes = self.journal.append_turns(records, write)
         with self._lock:
             self._catch_up()
-            if self.graph.seq - self._published >= PUBLISH_ROWS:
+            if self.graph.seq - self._published >= max(
+                PUBLISH_ROWS, self.graph.seq // PUBLISH_SHARE
+            ):
                 self._try_to_publish()
         return outcomes
 

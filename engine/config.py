@@ -100,6 +100,7 @@ class RankConfig(msgspec.Struct, frozen=True):
     vector: float = 0.65
     graph: float = 0.3
     speaker: float = 0.5
+    present: float = 0.5
     time: float = 0.45
     asks: float = -0.25
     short: float = -0.3

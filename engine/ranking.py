@@ -7,6 +7,7 @@
               the anchors and 1 for the likest
     graph     support by the walk (see `kernels.beam`), as a share of the best
     speaker   1 where the turn was said by one of those that the question names
+    present   1 where one of them speaks in the turn's session
     time      how well the turn's time, or a date that it mentions, fits the time asked for
     asks      1 where the turn only asks (its weight is negative: such turns seldom answer)
     short     1 for a turn of no words, falling to 0 at ten (negative: little is said in few words)
@@ -22,14 +23,17 @@ import numpy.typing as npt
 from ..kernels.bm25 import Workspace
 from ..kernels.similarity import dots_at
 from .analysis import Analysis
-from .anchors import I32, Anchors, time_fit_of
+from .anchors import I32, Anchors, Said, time_fit_of
 from .config import RankConfig
 from .graph import ASKS
 from .schema import LIVE
 from .snapshot import Snapshot
 
 F32 = npt.NDArray[np.float32]
-PARTS = ("fused", "keyword", "session", "vector", "graph", "speaker", "time", "asks", "short")
+PARTS = (
+    *("fused", "keyword", "session", "vector", "graph"),
+    *("speaker", "present", "time", "asks", "short"),
+)
 NEIGHBOUR = 0.3
 """Weight of the likeness of the turn before and of the turn after."""
 _LONG = 10
@@ -54,12 +58,14 @@ class Ranking:
         self,
         anchors: Anchors,
         analysis: Analysis,
+        said: Said,
         snapshot: Snapshot,
         query: F32,
         workspace: Workspace,
         config: RankConfig,
     ) -> None:
-        self._analysis, self._snapshot, self._query = analysis, snapshot, query
+        self._analysis, self._said = analysis, said
+        self._snapshot, self._query = snapshot, query
         self._workspace, self._config = workspace, config
         self._order = np.argsort(anchors.nodes)
         self._anchors = anchors
@@ -93,6 +99,7 @@ class Ranking:
             "vector": np.clip((raw["vector"] - self._least) / spread, 0, 1).astype(np.float32),
             "graph": _share(support, float(support.max(initial=0.0))),
             "speaker": np.isin(columns["speaker"][nodes], speakers).astype(np.float32),
+            "present": np.isin(columns["session"][nodes], self._said.sessions).astype(np.float32),
             "time": time_fit_of(self._analysis, self._snapshot, nodes),
             "asks": (columns["flags"][nodes] & ASKS).astype(np.float32),
             "short": np.maximum(short, 0).astype(np.float32),

@@ -81,8 +81,9 @@ def recall(
     )
     watch.lap("analysis")
     mask = arms.episodes_allowed(snapshot, question.after_us, question.before_us, question.speaker)
-    found = _find_anchors(analysis, vector, snapshot, index, mask, workspace, config, watch)
-    ranking = Ranking(found, analysis, snapshot, vector, workspace, config.rank)
+    said = arms.said_by(analysis, snapshot)
+    found = _find_anchors(analysis, vector, snapshot, index, said, mask, workspace, config, watch)
+    ranking = Ranking(found, analysis, said, snapshot, vector, workspace, config.rank)
     ranked = ranking.rank(found.nodes, np.zeros(len(found.nodes), np.float32))
     watch.lap("ranking")
     late = question.deadline is not None and time.perf_counter() > question.deadline
@@ -111,6 +112,7 @@ def _find_anchors(
     vector: F32,
     snapshot: Snapshot,
     index: VectorIndex,
+    said: arms.Said,
     mask: arms.Mask | None,
     workspace: Workspace,
     config: RecallConfig,
@@ -118,7 +120,7 @@ def _find_anchors(
 ) -> Anchors:
     settings = config.anchors
     found: dict[str, I32] = {}
-    found["vector"] = arms.vector_arm(vector, snapshot, index, mask, settings)
+    found["vector"] = arms.vector_arm(vector, snapshot, index, said, mask, settings)
     watch.lap("vector")
     found["keyword"] = arms.keyword_arm(analysis, snapshot, mask, settings, workspace)
     watch.lap("keyword")

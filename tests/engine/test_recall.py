@@ -221,7 +221,7 @@ def test_the_parts_of_a_score_by_hand(open_space: Opener, record: Maker) -> None
     space = open_space()
     space.add(turns)
     rank = RankConfig(fused=0.1, keyword=0.6, session=0.45, vector=0.65, graph=0.3, speaker=0.5,
-                      time=0.45, asks=-0.25, short=-0.3)  # fmt: skip
+                      present=0.4, time=0.45, asks=-0.25, short=-0.3)  # fmt: skip
     config = RecallConfig(
         anchors=AnchorConfig(keyword=1.0, vector=1.0), beam=BeamConfig(depth=0), rank=rank
     )
@@ -253,6 +253,7 @@ def test_the_parts_of_a_score_by_hand(open_space: Opener, record: Maker) -> None
             "session": 0.45 * session[i] / max(session),
             "vector": 0.65 * (likeness[i] - likeness.min()) / spread,
             "speaker": 0.5 * (i > 0),
+            "present": 0.4,  # Teo speaks in both sessions
             "asks": -0.25 * (i == 1),
             "short": -0.3 * shorts[i],
         }
@@ -448,3 +449,22 @@ def test_relations_are_named_by_their_forward_codes() -> None:
     assert [Relation(r).name for r in range(0, 16, 2)] == [
         "FOLLOWS", "CAUSES", "SIMILAR", "MENTIONS", "PART_OF", "ABOUT", "CUES", "SUPERSEDES",
     ]  # fmt: skip
+
+
+def test_what_the_named_people_said_is_found_behind_the_best_of_all(
+    open_space: Opener, record: Maker
+) -> None:
+    # Twenty strangers say just what is asked for, and Mira, in other words, what answers it.
+    turns = [record("boat boat boat", session=f"s{i}", speaker="Teo", id="x") for i in range(20)]
+    turns += [record("snow in the boat house", session="m", speaker="Mira", id="mira")]
+    turns += [record("a long letter", session="m", speaker="Noor", id="noor")]
+    space = open_space()
+    space.add(turns)
+    few = RecallConfig(anchors=AnchorConfig(per_arm=3), beam=BeamConfig(depth=0))
+    found = {piece.id: piece for piece in ask(space, "What of a boat did Mira say?", few).evidence}
+    assert found["mira"].arms["keyword"] == 4
+    assert found["mira"].parts["present"] == 0.5
+    assert "present" not in found["x"].parts
+    # Who names nobody gets the best of all alone.
+    found = {piece.id: piece for piece in ask(space, "What of a boat?", few).evidence}
+    assert "mira" not in found or "keyword" not in found["mira"].arms

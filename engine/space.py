@@ -12,16 +12,17 @@ import numpy.typing as npt
 from ..io.errors import StoreError
 from ..io.journal import Journal
 from ..io.row import Appended, Row
-from ..io.snapshot import FOLDER, newest_snapshot, write_snapshot
+from ..io.snapshot import newest_snapshot, write_snapshot
 from ..io.turn import TurnRecord
 from ..llm.embedder import Embedder, unrelated_cosine
+from .columns import below, prefixed
 from .config import GraphConfig
 from .graph import Graph
 from .indexing import index_turn
 from .schema import Kind, Relation
 from .snapshot import Snapshot, take_snapshot
 from .stage import Stage
-from .vector_index import Near, VectorIndex
+from .vector_index import Near, VectorIndex, rules
 from .vectors import Vectors
 
 F32 = npt.NDArray[np.float32]
@@ -64,7 +65,7 @@ class Space:
         self._vectors = Vectors(
             directory, embedder, self.journal, read_only=read_only, tell=self.notices.append
         )
-        self.index = VectorIndex(embedder.dimension)
+        self.index = VectorIndex()
         self._published = 0
         self._behind = False
         self.graph = self._load()
@@ -108,12 +109,11 @@ class Space:
             self.graph.merge()
             write_snapshot(
                 self.directory,
-                self.graph.arrays(),
+                {**self.graph.arrays(), **prefixed("hnsw", self.index.arrays())},
                 seq=self.graph.seq,
                 space=self.journal.space,
                 stamp={
                     **self._stamp,
-                    "index": self.index.save(self._index_path),
                     "vectors": self._vectors.mark(len(self.graph.vector_nodes)),
                 },
             )
@@ -138,17 +138,19 @@ class Space:
             try:
                 self.publish()
             finally:
+                self.index.close()
                 self._vectors.close()
                 self.journal.close()
 
     @property
-    def _index_path(self) -> Path:
-        return self.directory / FOLDER / "vectors.hnsw"
-
-    @property
     def _stamp(self) -> Mapping[str, str]:
         config = msgspec.json.encode(self.config).decode()
-        return {"graph": GRAPH_VERSION, "embedder": self.embedder.name, "config": config}
+        return {
+            "graph": GRAPH_VERSION,
+            "embedder": self.embedder.name,
+            "config": config,
+            "index": rules(),
+        }
 
     def _load(self) -> Graph:
         """The graph of the newest sound snapshot, or an empty one."""
@@ -161,8 +163,7 @@ class Space:
         self.notices += notices
         if loaded is None:
             return Graph()
-        notice = self.index.load(self._index_path, loaded.stamp["index"])
-        self.notices += [notice] if notice else []
+        self.index = VectorIndex(below("hnsw", loaded.arrays))
         sound = self._vectors.sound(loaded.stamp["vectors"])
         self._published = loaded.seq if sound else -1
         return Graph(loaded.arrays)

@@ -26,6 +26,7 @@ from .beam import (
     Queries,
 )
 from .bm25 import Documents, Params, Postings
+from .hnsw import LEVELS, NO_TWIN, WIDE, Index
 from .rrf import TOP
 from .types import F32Array, I32Array, I64Array, U16Array
 
@@ -56,18 +57,6 @@ def dots_at(vectors: U16Array, rows: I32Array | I64Array, query: F32Array) -> F3
     """The same for chosen rows; 0.0 for negative ones."""
     halves = vectors.view(np.float16)
     return np.array([_dot(halves[row], query) if row >= 0 else 0 for row in rows], np.float32)
-
-
-def neighbours(
-    vectors: U16Array, start: int, stop: int, k: int, floor: float = -math.inf
-) -> tuple[I32Array, F32Array]:
-    """All earlier rows sorted by similarity descending, then row, cut at `k`."""
-    rows, sims = np.full((stop - start, k), -1, np.int32), np.zeros((stop - start, k), np.float32)
-    for i in range(start, stop):
-        near = dots(vectors[:i], vectors[i].view(np.float16).astype(np.float32))
-        best = topk(near, k, math.nextafter(np.float32(floor), -math.inf))
-        rows[i - start, : best.size], sims[i - start, : best.size] = best, near[best]
-    return rows, sims
 
 
 def topk(scores: F32Array, k: int, floor: float = -math.inf) -> I32Array:
@@ -384,3 +373,171 @@ class _Search:
             exponent = float(np.float32(self.similarity)) * (float(sim) - 1.0)
             self.factors[row] = np.float32(math.exp(exponent))
         return self.factors[row]
+
+
+Scored = tuple[np.float32, int]
+"""A row with its similarity negated, so that sorting puts the best first, ties by row."""
+
+
+def extend(index: Index, vectors: U16Array, stop: int, *, ef: int, block: int) -> Index:
+    """All lists as Python lists."""
+    world = _World(index, vectors, stop)
+    for first in range(len(index.links), stop, block):
+        rows = range(first, min(first + block, stop))
+        near = {row: world.before(row, first, ef) for row in rows}
+        for row in rows:
+            world.insert(row, first, near[row], ef)
+    return world.index(stop)
+
+
+def nearest(
+    index: Index, vectors: U16Array, queries: F32Array, stops: I64Array, k: int, ef: int
+) -> tuple[I32Array, F32Array]:
+    """Everything found, sorted, cut at `k`."""
+    world = _World(index, vectors, len(index.links))
+    rows, sims = np.full((len(queries), k), -1, np.int32), np.zeros((len(queries), k), np.float32)
+    for q, stop in enumerate(stops.tolist()):
+        bound = min(stop, len(index.links))
+        linked = world.search(queries[q], 0, bound, ef, world.entry(bound))
+        found = [(sim, row) for sim, one in linked for row in [one, *world.twins.get(one, [])]]
+        found = [(sim, row) for sim, row in found if row < bound]
+        found += [world.scored(row, queries[q]) for row in range(bound, stop)]
+        if len(found) < min(k, stop):
+            found = [world.scored(row, queries[q]) for row in range(stop)]
+        for place, (sim, row) in enumerate(sorted(found)[:k]):
+            rows[q, place], sims[q, place] = row, -sim
+    return rows, sims
+
+
+class _World:
+    """An index as dictionaries: links by (row, level), twins by the row that they repeat."""
+
+    def __init__(self, index: Index, vectors: U16Array, stop: int) -> None:
+        self.halves = vectors.view(np.float16)
+        self.m = index.upper.shape[1]
+        self.levels = [_level(row) for row in range(stop)]
+        self.links: dict[tuple[int, int], list[int]] = {
+            (row, level): [] for row in range(stop) for level in range(LEVELS)
+        }
+        self.twins: dict[int, list[int]] = {}
+        self.entries = index.entries.tolist()
+        for row in range(len(index.links)):
+            lists = [index.links[row], *index.upper[index.start[row] : index.start[row + 1]]]
+            for level, links in enumerate(lists):
+                self.links[row, level] = [int(link) for link in links if link >= 0]
+            if index.twins[row] < NO_TWIN:
+                newest = -2 - int(index.twins[row])
+                chain = [int(index.twins[newest])]
+                while chain[-1] != newest:
+                    chain.append(int(index.twins[chain[-1]]))
+                self.twins[row] = chain
+
+    def scored(self, row: int, query: F32Array) -> Scored:
+        return -_dot(self.halves[row], query), row
+
+    def is_twin(self, row: int) -> bool:
+        return any(row in twins for twins in self.twins.values())
+
+    def entry(self, bound: int) -> tuple[int, int]:
+        """The row to start from and its level; level -1 where there is none."""
+        reached = [level for level in range(LEVELS) if 0 <= self.entries[level] < bound]
+        return (self.entries[reached[-1]], reached[-1]) if reached else (-1, -1)
+
+    def search(
+        self, query: F32Array, to: int, bound: int, ef: int, entry: tuple[int, int], wide: int = 0
+    ) -> list[Scored]:
+        """The best `ef` found on level `to`; fewer are kept on the levels above `wide`."""
+        row, top = entry
+        found = [self.scored(row, query)] if top >= to else []
+        for level in range(top, to - 1, -1):
+            found = self.search_level(
+                query, level, bound, ef if level <= wide else min(ef, WIDE), found
+            )
+        return found
+
+    def search_level(
+        self, query: F32Array, level: int, bound: int, ef: int, start: list[Scored]
+    ) -> list[Scored]:
+        best, done, met = sorted(start)[:ef], set[int](), {row for _, row in start}
+        while rows := [row for _, row in best if row not in done]:
+            done.add(rows[0])
+            for link in self.links[rows[0], level]:
+                if link < bound and link not in met:
+                    met.add(link)
+                    best = sorted([*best, self.scored(link, query)])[:ef]
+        return best
+
+    def before(self, row: int, first: int, ef: int) -> list[list[Scored]]:
+        """What is near a row among those before `first`, by level."""
+        query, levels = self.halves[row].astype(np.float32), self.levels[row]
+        entry = self.entry(first)
+        return [
+            self.search(query, level, first, ef, entry, wide=levels) for level in range(levels + 1)
+        ]
+
+    def insert(self, row: int, first: int, near: list[list[Scored]], ef: int) -> None:
+        query = self.halves[row].astype(np.float32)
+        for level, found in enumerate(near):
+            block = [
+                self.scored(other, query)
+                for other in range(first, row)
+                if self.levels[other] >= level and not self.is_twin(other)
+            ]
+            best = sorted(found + block)[:ef]
+            own = self.halves[row].tobytes()
+            same = [other for _, other in best if self.halves[other].tobytes() == own]
+            if level == 0 and same:
+                self.twins.setdefault(same[0], []).append(row)
+                return
+            self.links[row, level] = self.select(best, self.m)
+            for link in self.links[row, level]:
+                self.link_back(link, row, level)
+            if self.entries[level] < 0:
+                self.entries[level] = row
+
+    def link_back(self, row: int, new: int, level: int) -> None:
+        links, most = self.links[row, level], self.m if level else 2 * self.m
+        links.append(new)
+        if len(links) > most:
+            query = self.halves[row].astype(np.float32)
+            best = sorted(self.scored(link, query) for link in links)
+            self.links[row, level] = self.select(best, most)
+
+    def select(self, best: list[Scored], most: int) -> list[int]:
+        """Those that are nearer to the row than to any chosen before them."""
+        chosen: list[int] = []
+        for sim, row in best:
+            query = self.halves[row].astype(np.float32)
+            if len(chosen) < most and all(self.scored(c, query)[0] >= sim for c in chosen):
+                chosen.append(row)
+        return chosen
+
+    def index(self, n: int) -> Index:
+        start = np.concatenate([[0], np.cumsum(self.levels)]).astype(np.int32)
+        links = np.array([_padded(self.links[row, 0], 2 * self.m) for row in range(n)], np.int32)
+        above = [
+            _padded(self.links[row, level], self.m)
+            for row in range(n)
+            for level in range(1, self.levels[row] + 1)
+        ]
+        twins = np.full(n, NO_TWIN, np.int32)
+        for row, chain in self.twins.items():
+            twins[row] = -2 - chain[-1]
+            for twin, newer in zip(chain, chain[1:] + chain[:1], strict=True):
+                twins[twin] = newer
+        upper = np.array(above, np.int32).reshape(-1, self.m)
+        entries = np.array(self.entries, np.int32)
+        return Index(links.reshape(n, 2 * self.m), upper, start, twins, entries)
+
+
+def _padded(links: list[int], width: int) -> list[int]:
+    return links + [-1] * (width - len(links))
+
+
+def _level(row: int) -> int:
+    """Zero nibbles at the end of a 32-bit hash ("triple32" family, two rounds)."""
+    bits = row + 1
+    bits = (bits ^ bits >> 16) * 0x21F0AAAD & 0xFFFFFFFF
+    bits = (bits ^ bits >> 15) * 0x735A2D97 & 0xFFFFFFFF
+    bits ^= bits >> 15
+    return next((level for level in range(LEVELS - 1) if bits >> 4 * level & 15), LEVELS - 1)

@@ -10,8 +10,6 @@ from .intrinsics import dot_blocks, half_to_float, prefetch
 from .types import (
     F32,
     F32_1,
-    F32_2,
-    I32_2,
     I64,
     RF32_1,
     RI32_1,
@@ -61,29 +59,6 @@ def _dots_at(vectors: U16Array, rows: I32Array | I64Array, query: F32Array, out:
         out[i] = _dot(vectors, rows[i], query) if rows[i] >= 0 else np.float32(0)
 
 
-@kernel(VOID(RU16_2, I64, F32, I32_2, F32_2))
-def _neighbours(
-    vectors: U16Array, start: Int, floor: Float, rows: I32Array, sims: F32Array
-) -> None:
-    width = rows.shape[1]
-    query = np.empty(vectors.shape[1], np.float32)
-    for i in range(rows.shape[0]):
-        for t in range(query.size):
-            query[t] = half_to_float(vectors[start + i, t])
-        kept = 0
-        for j in range(start + i):
-            sim = _dot(vectors, j, query)
-            # An earlier row wins a tie, so a later one has to be strictly better.
-            if not sim >= floor or (kept == width and not sim > sims[i, kept - 1]):
-                continue
-            place = kept if kept < width else kept - 1
-            while place > 0 and sims[i, place - 1] < sim:
-                sims[i, place], rows[i, place] = sims[i, place - 1], rows[i, place - 1]
-                place -= 1
-            sims[i, place], rows[i, place] = sim, j
-            kept = min(kept + 1, width)
-
-
 def dots(vectors: U16Array, query: F32Array) -> F32Array:
     """Dot product of every row of `vectors` with `query`.
 
@@ -120,33 +95,6 @@ def dots_at(vectors: U16Array, rows: I32Array | I64Array, query: F32Array) -> F3
     out = np.empty(rows.size, np.float32)
     _dots_at(vectors, rows, query, out)
     return out
-
-
-def neighbours(
-    vectors: U16Array, start: int, stop: int, k: int, floor: float = -np.inf
-) -> tuple[I32Array, F32Array]:
-    """The `k` most similar earlier rows of each row in [start, stop), exactly: (rows, sims).
-
-    floor    least similarity that counts
-    returns  rows int32 (stop - start, k)  rows j < i, best first, ties by row; padded with -1
-             sims float32, same shape      `dots` of the two rows; padded with 0.0
-
-    The work is (stop - start) * stop dot products. Raises ValueError where start, stop or k is out
-    of range.
-
-    >>> neighbours(np.float16([[1, 0], [0, 1], [1, 0]]).view(np.uint16), 2, 3, 2)[0]
-    array([[0, 1]], dtype=int32)
-    """
-    check_array("vectors", vectors, np.uint16, 2)
-    if not 0 <= start <= stop <= len(vectors) or k < 1:
-        raise ValueError(
-            f"expected 0 <= start <= stop <= {len(vectors)} and k >= 1, "
-            f"got start {start}, stop {stop}, k {k}"
-        )
-    rows = np.full((stop - start, k), -1, np.int32)
-    sims = np.zeros((stop - start, k), np.float32)
-    _neighbours(vectors, start, np.float32(floor), rows, sims)
-    return rows, sims
 
 
 def _check(vectors: U16Array, query: F32Array) -> None:

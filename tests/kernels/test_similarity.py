@@ -43,25 +43,6 @@ def test_a_row_has_one_value_whatever_n_and_in_the_beam() -> None:
         assert beam._dot(rows, i, query) == whole[i]
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 1), (0, 30), (20, 30)])
-@pytest.mark.parametrize("floor", [-np.inf, 0.1, 2.0])
-def test_neighbours_are_those_of_the_reference(start: int, stop: int, floor: float) -> None:
-    rows = unit(30, 33)
-    rows[10] = rows[4]
-    rows[12] = rows[4]
-    got = similarity.neighbours(rows.view(np.uint16), start, stop, 4, floor)
-    want = reference.neighbours(rows.view(np.uint16), start, stop, 4, floor)
-    assert got[0].tolist() == want[0].tolist()
-    assert got[1].tobytes() == want[1].tobytes()
-
-
-def test_equal_neighbours_come_by_row_and_the_floor_is_included() -> None:
-    rows = np.array([[1, 0], [1, 0], [0, 1], [1, 0]], np.float16).view(np.uint16)
-    found, sims = similarity.neighbours(rows, 3, 4, 3, 1.0)
-    assert found.tolist() == [[0, 1, -1]]
-    assert sims.tolist() == [[1, 1, 0]]
-
-
 def test_read_only_input_is_accepted() -> None:
     rows, query = unit(5, 40).view(np.uint16), vector(40)
     chosen = np.array([1, 2], np.int32)
@@ -70,7 +51,6 @@ def test_read_only_input_is_accepted() -> None:
     assert similarity.dots(rows, query)[1:3].tolist() == (
         similarity.dots_at(rows, chosen, query).tolist()
     )
-    similarity.neighbours(rows, 0, 5, 2)
 
 
 def test_wrong_input_is_named() -> None:
@@ -81,5 +61,3 @@ def test_wrong_input_is_named() -> None:
         similarity.dots(rows.view(np.float16), query)
     with pytest.raises(ValueError, match=r"rows: expected rows below 5, got 5"):
         similarity.dots_at(rows, np.array([5], np.int32), query)
-    with pytest.raises(ValueError, match=r"k -1"):
-        similarity.neighbours(rows, 0, 5, -1)

@@ -26,6 +26,8 @@ exit codes:
 EMBEDDER = """\
 model behind the vectors: "e5" (the default), "minilm", "hash", "onnx:FOLDER" or \
 "http://HOST:PORT/v1#MODEL"; a memory is opened with the one it was made with"""
+CACHE = """\
+vectors embedded before (default: cuegraph/vectors.sqlite where the user's caches are)"""
 JSON = """\
 also write the result to FILE, as JSON; "-" writes it to standard output, and nothing else"""
 
@@ -113,7 +115,10 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
-    for declare in (_declare_add, _declare_recall, _declare_stats, _declare_demo, _declare_bench):
+    for declare in (
+        *(_declare_add, _declare_recall, _declare_stats, _declare_demo),
+        *(_declare_profile, _declare_bench),
+    ):
         declare(commands)
     return parser
 
@@ -186,6 +191,27 @@ def _declare_demo(commands: "Commands") -> None:
     parser.add_argument("--embedder", metavar="NAME", help=EMBEDDER)
 
 
+def _declare_profile(commands: "Commands") -> None:
+    parser = _command(
+        commands,
+        "profile",
+        "profile",
+        "measure where the time of a recall goes, stage by stage",
+        "  cuegraph profile ./mia --picture latency.svg\n"
+        "  cuegraph profile --synthetic 10000\n\n"
+        "Questions are the first words of turns of STORE. With --synthetic the memory is made for\n"
+        "it, of N invented turns, and kept in STORE where that is given.",
+    )
+    store = "directory of the memory, only read"
+    parser.add_argument("store", metavar="STORE", nargs="?", help=store)
+    parser.add_argument("--synthetic", type=_count, metavar="N", help="turns to invent")
+    queries = "questions to ask (default: 200)"
+    parser.add_argument("--queries", type=_count, default=200, metavar="M", help=queries)
+    picture = "also draw it to FILE, .png or .svg (extra `plots`)"
+    parser.add_argument("--picture", type=_target, metavar="FILE", help=picture)
+    _output_options(parser)
+
+
 def _declare_bench(commands: "Commands") -> None:
     """Further benchmarks are declared beside the first, each in a function of its own."""
     summary = "measure on data sets"
@@ -196,7 +222,7 @@ def _declare_bench(commands: "Commands") -> None:
         epilog="example:\n  cuegraph bench locomo --data locomo10.json",
     )
     benches = parser.add_subparsers(required=True, title="benchmarks", metavar="BENCHMARK")
-    for declare in (_declare_locomo,):
+    for declare in (_declare_locomo, _declare_scale, _declare_targets):
         declare(benches)
 
 
@@ -217,9 +243,41 @@ def _declare_locomo(benches: "Commands") -> None:
     instead.add_argument("--leave-one-out", action="store_true", help=leave)
     corrections = "corrected evidence; its figures stand beside the others"
     parser.add_argument("--corrections", type=Path, metavar="FILE", help=corrections)
-    cache = "vectors embedded before (default: cuegraph/vectors.sqlite where the user's caches are)"
-    parser.add_argument("--cache", type=Path, metavar="FILE", help=cache)
+    parser.add_argument("--cache", type=Path, metavar="FILE", help=CACHE)
     _output_options(parser)
+
+
+def _declare_scale(benches: "Commands") -> None:
+    parser = _command(
+        benches,
+        "scale",
+        "bench_scale",
+        "measure LoCoMo in one memory with many turns that resemble the evidence",
+        "  cuegraph bench scale --data locomo10.json --sizes 0,10000",
+    )
+    parser.add_argument("--data", required=True, type=Path, metavar="FILE", help="the data set")
+    sizes = "numbers of distractor turns (default: 0,10000,100000)"
+    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help=sizes)
+    embed = "embed all distractors, which takes an hour, instead of deriving their vectors"
+    parser.add_argument("--embed", action="store_true", help=embed)
+    parser.add_argument("--cache", type=Path, metavar="FILE", help=CACHE)
+    _output_options(parser)
+
+
+def _declare_targets(benches: "Commands") -> None:
+    parser = _command(
+        benches,
+        "targets",
+        "bench_targets",
+        "measure every target of performance; the exit code is 0 only if all hold",
+        "  cuegraph bench targets --nodes 100000 --store ./synthetic-1e5\n\n"
+        "Sizes above N are measured at N.",
+    )
+    nodes = "turns of the invented memory (default: 1000000)"
+    parser.add_argument("--nodes", type=_count, default=1_000_000, metavar="N", help=nodes)
+    store = "directory to keep that memory in for the next run (default: a temporary one)"
+    parser.add_argument("--store", type=Path, metavar="DIR", help=store)
+    parser.add_argument("--json", type=_target, metavar="FILE", help=JSON)
 
 
 def _command(commands: "Commands", name: str, function: str, summary: str, example: str) -> Parser:
@@ -247,6 +305,13 @@ def _count(word: str) -> int:
     if not word.isdecimal() or int(word) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {word!r}")
     return int(word)
+
+
+def _sizes(word: str) -> list[int]:
+    sizes = [int(part) for part in word.split(",") if part.isdecimal()]
+    if len(set(sizes)) < len(word.split(",")):
+        raise argparse.ArgumentTypeError(f"expected different whole numbers, got {word!r}")
+    return sizes
 
 
 def _duration(word: str) -> float:

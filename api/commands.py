@@ -5,7 +5,8 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,9 +15,10 @@ from rich.console import Console
 from .adding import Tally, add_source, source_of
 from .demo import run_demo
 from .io.errors import InputError, StoreError
+from .io.journal import Journal
 from .io.turn import read_zone
-from .llm.cache import VectorCache
-from .llm.embedder import open_embedder
+from .llm.cache import Cached, VectorCache
+from .llm.embedder import Embedder, open_embedder
 from .memory import Memory
 from .render import (
     console_on,
@@ -100,6 +102,58 @@ def demo(args: Namespace) -> int:
     return 0
 
 
+def profile(args: Namespace) -> int:
+    """Measure the latency of recalls by stage."""
+    from .bench import picture
+    from .bench.profile import profile as measure
+    from .bench.profile import profile_table
+
+    target = None if args.picture is None else Path(args.picture)
+    if target is not None:
+        picture.check_picture(target)
+    with _profiled(args) as (store, embedder, queries):
+        found = measure(store, embedder, queries, progress=note)
+    if target is not None:
+        picture.draw(found, target)
+    _tell(args.json, found, lambda console: console.print(profile_table(found)))
+    return 0
+
+
+@contextmanager
+def _profiled(args: Namespace) -> Iterator[tuple[Path, Embedder, list[str]]]:
+    """The memory to profile, what it was embedded with, and questions to it."""
+    from .bench.stores import synthetic_store
+    from .bench.synthetic import SyntheticEmbedder, questions
+
+    if args.synthetic is None:
+        if args.store is None:
+            raise InputError("expected STORE or --synthetic N, got neither")
+        _check_store(args.store)
+        embedder = open_embedder(args.embedder)
+        yield Path(args.store), embedder, _first_words(Path(args.store), embedder, args.queries)
+        return
+    if args.embedder is not None:
+        raise InputError("expected --synthetic, which has vectors of its own, or --embedder")
+    kept = None if args.store is None else Path(args.store)
+    with synthetic_store(kept, args.synthetic, note) as store:
+        invented = questions(args.synthetic, args.queries)
+        yield store, SyntheticEmbedder(args.synthetic), invented
+
+
+def _first_words(store: Path, embedder: Embedder, count: int) -> list[str]:
+    """The first eight words of turns, `count` at most, evenly spread over the journal."""
+    with Journal.open(
+        store, embedder=embedder.name, dimension=embedder.dimension, read_only=True
+    ) as journal:
+        last = journal.last_seq()
+        places = [last * i // count for i in range(count)] if count < last else range(last)
+        rows = [row for place in places for row in journal.rows_after(place, limit=1)]
+    said = [row.turn().text for row in rows if row.kind == "turn"]
+    if not said:
+        raise InputError(f"expected a memory with turns, got an empty one, at {store}")
+    return [" ".join(text.split()[:8])[:200] for text in said]
+
+
 def bench_locomo(args: Namespace) -> int:
     """Measure retrieval on LoCoMo, or what each part of the read path adds to it."""
     if (args.ablate or args.leave_one_out) and args.corrections is not None:
@@ -165,6 +219,41 @@ def _leave_one_out(args: Namespace, cache: VectorCache) -> int:
     return 0
 
 
+def bench_scale(args: Namespace) -> int:
+    """Measure LoCoMo among distractors."""
+    from .bench.scale import SIZES, measure
+    from .bench.tables import scale_table
+
+    path = args.cache or _cache_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with VectorCache(path) as cache:
+        found = measure(
+            args.data,
+            args.sizes or SIZES,
+            embedder=Cached(open_embedder(args.embedder), cache),
+            embed=args.embed,
+            progress=note,
+        )
+    problems = [("", problem) for size in found.sizes for problem in size.problems]
+
+    def show(console: Console) -> None:
+        console.print(scale_table(found))
+        show_problems(console, problems)
+
+    _tell(args.json, found, show)
+    return 1 if problems else 0
+
+
+def bench_targets(args: Namespace) -> int:
+    """Measure the targets of performance."""
+    from .bench.targets import beside_table, measure, targets_table
+
+    report = measure(args.nodes, args.store, note)
+    tables = (targets_table(report), beside_table(report))
+    _tell(args.json, report, lambda console: console.print(*tables))
+    return 0 if report.holds else 1
+
+
 def _cache_file() -> Path:
     """Where vectors are kept between runs, by the XDG base directory specification."""
     caches = os.environ.get("XDG_CACHE_HOME", "")
@@ -173,9 +262,13 @@ def _cache_file() -> Path:
 
 
 def _open_to_read(args: Namespace) -> Memory:
-    if not Path(args.store).is_dir():  # said before an embedder is loaded for nothing
-        raise StoreError(f"expected the directory of a memory, got none, at {args.store}")
+    _check_store(args.store)
     return Memory.open(args.store, embedder=args.embedder, read_only=True)
+
+
+def _check_store(store: str) -> None:
+    if not Path(store).is_dir():  # said before an embedder is loaded for nothing
+        raise StoreError(f"expected the directory of a memory, got none, at {store}")
 
 
 def _tell(

@@ -13,19 +13,21 @@ import bm25s
 import numpy as np
 import numpy.typing as npt
 import pytest
-import rustworkx
 
+from cuegraph.bench.bench_beam import (
+    BATCH,
+    FEW,
+    beam_kernel,
+    beam_networkx,
+    beam_reference,
+    beam_rustworkx,
+    dots_floor,
+    halves,
+    vectors,
+)
 from cuegraph.kernels import bm25, csr, reference, rrf, similarity, topk
-from cuegraph.kernels.beam import Adjacency, BeamResult, Nodes, Queries, beam
 
 SIZES = (10_000, 100_000)
-DIMENSION = 384  # of the small sentence encoders
-BATCH = 256  # queries; enough to hide the cost of a call
-FEW = 16  # queries for the slow rivals
-DEGREE = 8  # directed edges a node
-ANCHORS = 10
-WIDTH, DEPTH, BUDGET = 10, 5, 60
-COMPARED = {10_000: 170, 100_000: 290}  # vectors such a search reads, counted by the reference
 VOCABULARY = 20_000
 WORDS = 12  # a turn of a chat, without stop words
 SESSION = 20  # turns
@@ -33,123 +35,16 @@ SESSION = 20  # turns
 Array = npt.NDArray[Any]
 
 
-@cache
-def vectors(n: int) -> npt.NDArray[np.float32]:
-    """Clusters of 50 around random centres, normalised."""
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((n // 50 + 1, DIMENSION), np.float32)
-    rows = centres[np.arange(n) // 50]
-    rows += 0.7 * rng.standard_normal((n, DIMENSION), np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows
-
-
-def halves(n: int) -> npt.NDArray[np.uint16]:
-    return vectors(n).astype(np.float16).view(np.uint16)
-
-
-@cache
-def graph(n: int) -> tuple[Adjacency, Nodes]:
-    """Mostly near neighbours; every twentieth edge to a hub, hubs by a log-uniform law (Zipf)."""
-    rng = np.random.default_rng(1)
-    m = n * DEGREE // 2
-    src = np.repeat(np.arange(n), DEGREE // 2)
-    near = (src + rng.integers(-50, 51, m)) % n
-    dst = np.where(rng.random(m) < 0.05, n ** rng.random(m) - 1, near).astype(np.int32)
-    relation = (2 * rng.integers(0, 4, m)).astype(np.uint8)
-    weight = rng.random(m, np.float32)
-    columns = (
-        np.concatenate([dst, src]).astype(np.int32),
-        np.concatenate([relation, relation ^ 1]),
-        np.concatenate([weight, weight]),
-        np.full(2 * m, -1, np.int32),
-    )
-    indptr, order = csr.build(n, np.concatenate([src, dst]).astype(np.int32))
-    none = [np.zeros(0, t) for t in (np.int32, np.int32, np.uint8, np.float32, np.int32)]
-    base = (indptr, *(column[order] for column in columns))
-    arguments: tuple[Any, ...] = (*base, np.full(n, -1, np.int32), *none, 0, n)
-    adjacency = Adjacency(*arguments)
-    bytes_ = np.zeros(n, np.uint8)
-    times = np.zeros(n, np.int64)
-    return adjacency, Nodes(halves(n), np.arange(n, dtype=np.int32), bytes_, bytes_, times)
-
-
-@cache
-def queries(n: int, batch: int = BATCH) -> Queries:
-    """Near a random node, anchors in its neighbourhood."""
-    rng = np.random.default_rng(2)
-    centre = rng.integers(0, n, batch)
-    near = vectors(n)[centre] + 0.03 * rng.standard_normal((batch, DIMENSION), np.float32)
-    near /= np.linalg.norm(near, axis=1, keepdims=True)
-    anchors = (centre[:, None] + rng.integers(-50, 51, (batch, ANCHORS))) % n
-    return Queries(
-        near,
-        np.arange(batch + 1) * ANCHORS,
-        anchors.ravel().astype(np.int32),
-        np.tile(np.linspace(1, 0.5, ANCHORS, dtype=np.float32), batch),
-        np.ones((batch, 16), np.float32),
-        np.zeros((batch, 0), np.float32),
-        np.zeros((batch, 2), np.int64),
-    )
-
-
-def beam_kernel(n: int) -> Callable[[], BeamResult]:
-    return lambda: beam(*graph(n), queries(n), width=WIDTH, depth=DEPTH, budget=BUDGET)
-
-
-def beam_reference(n: int) -> Callable[[], BeamResult]:
-    few = queries(n, FEW)
-    return lambda: reference.beam(*graph(n), few, width=WIDTH, depth=DEPTH, budget=BUDGET)
-
-
-def beam_rustworkx(n: int) -> Callable[[], list[list[int]]]:
-    """The same search with a graph library for the edges and numpy for the vectors."""
-    adjacency, few = graph(n)[0], queries(n, FEW)
-    library = rustworkx.PyDiGraph()
-    library.add_nodes_from(range(n))
-    src = np.repeat(np.arange(n), np.diff(adjacency.indptr)).tolist()
-    edges = zip(src, adjacency.dst.tolist(), adjacency.weight.tolist(), strict=True)
-    library.add_edges_from(list(edges))
-    rows = vectors(n)
-
-    def search(q: int) -> list[int]:
-        query, own = few.vectors[q], slice(q * ANCHORS, (q + 1) * ANCHORS)
-        anchors, anchor_scores = few.anchors[own].tolist(), few.anchor_scores[own].tolist()
-        kept = dict(zip(anchors, anchor_scores, strict=True))
-        frontier = list(kept)
-        for _ in range(DEPTH):
-            scores: dict[int, float] = {}
-            found = {
-                (i, j): weight
-                for i in frontier
-                for j, weight in library.adj_direction(i, False).items()
-                if j not in kept
-            }
-            ends = sorted({j for _, j in found})
-            factors = dict(zip(ends, np.exp(0.5 * (rows[ends] @ query - 1)).tolist(), strict=True))
-            for (i, j), weight in found.items():
-                scores[j] = max(scores.get(j, 0.0), 0.9 * kept[i] + weight * factors[j])
-            frontier = sorted(scores, key=lambda j: (-scores[j], j))[:WIDTH]
-            kept.update((j, scores[j]) for j in frontier)
-        return list(kept)
-
-    return lambda: [search(q) for q in range(FEW)]
-
-
-def dots_floor(n: int) -> Callable[[], Array]:
-    """What a beam cannot beat: as many random rows as a query compares, nothing else."""
-    rows = np.random.default_rng(3).integers(0, n, COMPARED[n] * BATCH)
-    query = vectors(n)[0]
-    return lambda: similarity.dots_at(halves_once(n), rows, query)
-
-
-halves_once = cache(halves)
-
-
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize(
     ("rival", "batch"),
-    [(beam_kernel, BATCH), (beam_reference, FEW), (beam_rustworkx, FEW), (dots_floor, BATCH)],
+    [
+        (beam_kernel, BATCH),
+        (beam_reference, FEW),
+        (beam_rustworkx, FEW),
+        (beam_networkx, FEW),
+        (dots_floor, BATCH),
+    ],
 )
 def bench_beam(benchmark: Any, rival: Callable[[int], Any], batch: int, n: int) -> None:
     """Time of `queries` queries; divide by extra_info.queries."""
@@ -307,7 +202,7 @@ def bench_bm25(benchmark: Any, rival: Callable[[int], Any], n: int) -> None:
 
 
 def scan_half(n: int) -> Callable[[], Array]:
-    rows, query = halves_once(n), vectors(n)[7]
+    rows, query = halves(n), vectors(n)[7]
     return lambda: similarity.dots(rows, query)
 
 

@@ -8,6 +8,7 @@ from .ablation import Ablation, Difference, LeaveOneOut
 from .figures import Figures, Percentiles
 from .locomo import Report
 from .metrics import Interval
+from .scale import Scale
 
 CATEGORIES: Mapping[str, str] = {
     "1-4": "all of 1-4",
@@ -86,6 +87,28 @@ def leave_one_out_table(result: LeaveOneOut) -> Table:
     for name, figures in result.grid.items():
         cells = (_one(figures.recall_10), _one(figures.recall_25))
         table.add_row("grid", name, str(figures.n), *cells)
+    return table
+
+
+def scale_table(scale: Scale) -> Table:
+    """A line a configuration and size: figures over 1-4 and multi-hop, and latency."""
+    columns = ("turns", "", "R@10", "R@25", "hops R@10", "p50 ms", "p95 ms")
+    table = _table("Among distractors, %", "distractors", *columns)
+    for size in scale.sizes:
+        for name, row in size.rows.items():
+            every, hop, latency = row.categories["1-4"], row.categories["1"], row.latency_ms
+            recalls = (every.recall_10, every.recall_25, hop.recall_10)
+            waits = (None, None) if latency is None else (latency.p50, latency.p95)
+            cells = (_one(value) for value in (*recalls, *waits))
+            table.add_row(f"{size.distractors:,}", f"{size.turns:,}", name, *cells)
+        table.add_section()
+    vectors = "all vectors embedded"
+    if derived := scale.derivation:
+        vectors = (
+            f"derived vectors of distractors: cosine to their originals {derived.derived_cosine}, "
+            f"as of {derived.sampled} embedded ones ({derived.cosine})"
+        )
+    table.caption = f"R@10 and R@25 over categories 1 to 4, hops: category 1; {vectors}"
     return table
 
 

@@ -26,7 +26,16 @@ TURNS: list[dict[str, Any]] = [
     {"id": "2", "speaker": "Ben", "time": "2024-05-02T10:00:00+02:00", "text": "My dog chews ink."},
     {"id": "3", "speaker": "Ada", "time": "2024-06-01T10:00:00+02:00", "text": "我喜欢里斯本。"},
 ]
-COMMANDS = (["add"], ["recall"], ["stats"], ["demo"], ["bench"], ["bench", "locomo"])
+COMMANDS = (
+    ["add"],
+    ["recall"],
+    ["stats"],
+    ["demo"],
+    ["profile"],
+    ["bench"],
+    ["bench", "locomo"],
+    ["bench", "targets"],
+)
 
 
 class Ran(NamedTuple):
@@ -44,7 +53,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
     def run(*args: object) -> Ran:
         argv = [str(arg) for arg in args]
-        if argv[0] != "bench" and "--embedder" not in argv:
+        if argv[0] != "bench" and not {"--embedder", "--synthetic"} & set(argv):
             argv[1:1] = ["--embedder", "hash"]
         code = main(argv)
         return Ran(code, *capsys.readouterr())
@@ -437,7 +446,61 @@ def test_a_reader_that_goes_away_is_no_fault(command: str, store: Path) -> None:
     assert process.returncode == 1
 
 
+# --- profile
+
+
+def test_profile_asks_the_first_words_of_turns(tmp_path: Path, store: Path, run: Run) -> None:
+    report = tmp_path / "profile.json"
+    ran = run("profile", store, "--queries", 2, "--json", report)
+    assert (ran.code, ran.err) == (0, "")
+    assert "keyword anchors" in ran.out and "questions a second" in ran.out
+    found = json.loads(report.read_text())
+    assert (found["turns"], found["queries"]) == (3, 2)
+    assert {"analysis", "beam", "narrative", "all"} <= found["single"].keys()
+
+
+def test_profile_of_invented_turns_is_kept_and_drawn(tmp_path: Path, run: Run) -> None:
+    pytest.importorskip("matplotlib")
+    kept, picture = tmp_path / "kept", tmp_path / "latency.svg"
+    asked = ("--synthetic", 40, "--queries", 3)
+    ran = run("profile", kept, *asked, "--picture", picture, "--json", "-")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out)["turns"] == 40
+    assert b"<svg" in picture.read_bytes()
+    assert run("profile", kept, *asked).code == 0
+    failed(run("profile", kept, "--synthetic", 80), 2, "80 turns", "got 40")
+
+
+def test_profile_refuses(
+    tmp_path: Path, store: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed(run("profile"), 2, "STORE or --synthetic")
+    failed(run("profile", tmp_path / "none"), 2, "expected the directory of a memory")
+    failed(run("profile", "--synthetic", 9, "--embedder", "hash"), 2, "--embedder")
+    failed(run("profile", store, "--picture", tmp_path / "latency.pdf"), 2, ".png or .svg")
+    pipe(monkeypatch, b"")
+    assert run("add", tmp_path / "empty").code == 2  # a memory, without a turn
+    failed(run("profile", tmp_path / "empty"), 2, "empty")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    failed(run("profile", store, "--picture", tmp_path / "l.png"), 2, "cuegraph[plots]")
+
+
 # --- bench
+
+
+def test_bench_targets_fails_where_one_does_not_hold(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    report = tmp_path / "targets.json"
+    kept = ("--store", tmp_path / "kept")
+    ran = run("bench", "targets", "--nodes", 40, *kept, "--json", report)
+    assert (ran.code, ran.err) == (1, "")
+    found = json.loads(report.read_text())
+    assert not found["holds"]
+    assert {row["holds"] for row in found["rows"] if "networkx" in row["name"]} == {False}
+    assert "networkx is not installed" in ran.out
+    failed(run("bench", "targets", "--nodes", 60, *kept), 2, "60 turns", "got 40")
 
 
 def bench(*args: object) -> tuple[object, ...]:

@@ -144,7 +144,7 @@ def swap_of(names: Sequence[str], unsaid: Sequence[str], draw: np.random.Generat
     days += days % 7 == 0  # so that each weekday becomes another one, too
     words = _moved(_MONTHS, [months % 12] * 2) | _moved(_WEEKDAYS, [days % 7] * 2)
     words |= _moved(_COUNTS, [int(draw.integers(1, len(words))) for words in _COUNTS])
-    others = draw.choice(len(unsaid), len(names), replace=False).tolist()
+    others: list[int] = draw.choice(len(unsaid), len(names), replace=False).tolist()
     words |= {name: unsaid[other] for name, other in zip(names, others, strict=True)}
     by = int(draw.integers(1, 9))
     digits = {ord("1") + digit: str(1 + (digit + by) % 9) for digit in range(9)}

@@ -99,7 +99,7 @@ class Ranking:
             "vector": np.clip((raw["vector"] - self._least) / spread, 0, 1).astype(np.float32),
             "graph": _share(support, float(support.max(initial=0.0))),
             "speaker": np.isin(columns["speaker"][nodes], speakers).astype(np.float32),
-            "present": np.isin(columns["session"][nodes], self._said.sessions).astype(np.float32),
+            "present": self._said.sessions[columns["session"][nodes]].astype(np.float32),
             "time": time_fit_of(self._analysis, self._snapshot, nodes),
             "asks": (columns["flags"][nodes] & ASKS).astype(np.float32),
             "short": np.maximum(short, 0).astype(np.float32),

@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--locomo", type=Path)
     parser.add_argument("--ablation", type=Path)
     parser.add_argument("--leave-one-out", type=Path)
+    parser.add_argument("--scale", type=Path)
     args = parser.parse_args(argv)
     text = args.readme.read_text(encoding="utf-8")
     if args.locomo:
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = put(text, "ablation", ablation_table(_read(args.ablation)))
     if args.leave_one_out:
         text = put(text, "leave-one-out", leave_one_out_table(_read(args.leave_one_out)))
+    if args.scale:
+        text = put(text, "scale", scale_table(_read(args.scale)))
     args.readme.write_text(text, encoding="utf-8")
 
 
@@ -90,6 +93,17 @@ def ablation_table(ablation: Json) -> str:
             cells.append(_gap(row["difference"].get(category)))
         rows.append(cells)
     return markdown(["row", "R@10", "difference (95 %)", "multi-hop", "difference (95 %)"], rows)
+
+
+def scale_table(result: Json) -> str:
+    """Evidence recall by the number of distractors, beside plain retrieval."""
+    rows = []
+    for size in result["sizes"]:
+        for name, row in size["rows"].items():
+            every, hops = row["categories"]["1-4"], row["categories"]["1"]
+            found = [every["recall@10"], every["recall@25"], hops["recall@10"]]
+            rows.append([f"{size['distractors']:,}", name, *(f"{value:.1f}" for value in found)])
+    return markdown(["distractors", "row", "R@10", "R@25", "multi-hop R@10"], rows)
 
 
 def leave_one_out_table(result: Json) -> str:

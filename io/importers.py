@@ -16,7 +16,7 @@ import msgspec
 from .errors import InputError
 from .turn import Turn
 
-_LOCOMO_TIME = "%I:%M %p on %d %B, %Y"  # "1:56 pm on 8 May, 2023"
+_LOCOMO_TIME = "%I:%M %p on %d %B, %Y"  # "2:05 pm on 3 June, 2021"
 _SESSION = re.compile(r"session_(\d+)")
 _EVIDENCE = re.compile(r"D:?0*(\d+):0*(\d+)")
 _RAW_BYTE = re.compile("[\udc80-\udcff]")  # a byte that is no UTF-8, as surrogateescape shows it
@@ -217,7 +217,7 @@ def _session_time(raw: msgspec.Raw | None, where: str) -> datetime | Problem:
     try:
         return datetime.strptime(text, _LOCOMO_TIME).replace(tzinfo=UTC)
     except ValueError:
-        return Problem(where, f"expected a time like '1:56 pm on 8 May, 2023', got '{text}'")
+        return Problem(where, f"expected a time like '2:05 pm on 3 June, 2021', got '{text}'")
 
 
 def _questions(raw_questions: list[msgspec.Raw], where: str) -> Iterator[Question | Problem]:

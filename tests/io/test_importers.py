@@ -182,7 +182,7 @@ def test_locomo_problems_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None
         "session_3_date_time",
         "question 3",
     ]
-    expected = "expected a time like '1:56 pm on 8 May, 2023', got 'some day in May'"
+    expected = "expected a time like '2:05 pm on 3 June, 2021', got 'some day in May'"
     assert conversation.problems[0].reason == expected
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import csr
-from .columns import Array, Table, below, prefixed
+from .columns import Array, Table, prefixed
 
 
 class Chains:
@@ -56,11 +56,6 @@ class Chains:
         """Number of rows."""
         return len(self.heads)
 
-    @property
-    def entries(self) -> int:
-        """Number of entries in base and delta."""
-        return len(self.base[next(iter(self.dtypes))]) + len(self.delta)
-
     def grow(self, rows: int) -> None:
         """Have at least so many rows."""
         if rows > len(self.heads):
@@ -106,10 +101,3 @@ class Chains:
     def arrays(self, prefix: str) -> dict[str, Array]:
         """Arrays of `merged`, named for a snapshot."""
         return prefixed(prefix, self.merged())
-
-    @classmethod
-    def read(
-        cls, dtypes: Mapping[str, npt.DTypeLike], arrays: Mapping[str, Array], prefix: str
-    ) -> "Chains":
-        """The chains that `arrays(prefix)` wrote."""
-        return cls(dtypes, below(prefix, arrays))

@@ -189,11 +189,6 @@ class Journal:
         query = "SELECT kind, count(*) FROM record GROUP BY kind ORDER BY kind"
         return {kind: count for kind, count in self._database.rows(query)}
 
-    def size_bytes(self) -> int:
-        """The bytes of the journal on disk, its write-ahead log included."""
-        files = (self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
-        return sum(file.stat().st_size for file in files if file.exists())
-
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
         self._database.close()

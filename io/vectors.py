@@ -106,10 +106,6 @@ class VectorFile:
             if row >= held or zlib.crc32(data[row]) != crc
         ]
 
-    def size_bytes(self) -> int:
-        """The bytes of the file."""
-        return self._size()
-
     def close(self) -> None:
         """Close the file; views stay valid. A second call does nothing."""
         if self._fd >= 0:

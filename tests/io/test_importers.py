@@ -123,16 +123,16 @@ SESSIONS = {
     "session_10": [locomo_turn("D10:1")],
     "session_10_date_time": "12:05 am on 1 January, 2024",
     "session_2": [locomo_turn("D2:1", speaker="Ben"), locomo_turn("D2:2", blip_caption="a cat")],
-    "session_2_date_time": "1:56 pm on 8 May, 2023",
+    "session_2_date_time": "4:07 pm on 6 June, 2021",
     "session_11_date_time": "1:56 pm on 9 May, 2024",
 }
 
 
 def test_locomo_sessions_times_and_questions(tmp_path: Path) -> None:
     (conversation,) = read_locomo(write_locomo(tmp_path / "l.json", sample(**SESSIONS)))
-    may = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    june = datetime(2021, 6, 6, 16, 7, tzinfo=UTC)
     january = datetime(2024, 1, 1, 0, 5, tzinfo=UTC)
-    two: dict[str, Any] = {"session": "session_2", "time": may}
+    two: dict[str, Any] = {"session": "session_2", "time": june}
     assert conversation == Conversation(
         "conv-1",
         turns=[
@@ -149,7 +149,7 @@ def test_nothing_that_leaks_answers_is_read(tmp_path: Path) -> None:
     leaky = locomo_turn("D1:1", query="SECRET", img_url=["SECRET"], blip_caption="a dog")
     said: dict[str, Any] = {
         "session_1": [leaky],
-        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1_date_time": "4:07 pm on 6 June, 2021",
         "session_1_observation": {"Ann": [["SECRET", "D1:1"]]},
         "session_1_summary": "SECRET",
         "events_session_1": {"Ann": ["SECRET"]},

@@ -174,7 +174,6 @@ def test_reopening_keeps_space_and_rows(tmp_path: Path) -> None:
     with open_journal(tmp_path) as first:
         first.append_turns([turn("a")], None)
         space = first.space
-        assert first.size_bytes() >= first.path.stat().st_size > 0
     with open_journal(tmp_path) as again:
         assert (again.space, again.last_seq()) == (space, 1)
         assert (again.embedder, again.dimension) == ("e", 4)

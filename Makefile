@@ -40,7 +40,8 @@ types: $(INSTALLED)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(INSTALLED)
-	$(BIN)/pytest bench --benchmark-only
+	$(BIN)/pytest bench --benchmark-only --benchmark-json=$(VENV)/benchmarks.json
+	$(BIN)/python -m cuegraph.bench.readme README.md --benchmarks $(VENV)/benchmarks.json
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

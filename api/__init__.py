@@ -25,8 +25,15 @@ if TYPE_CHECKING:
         StoreMismatchError,
     )
     from .io.turn import Turn
+    from .llm.accounting import Accounted, Accounts, CostReport
     from .llm.cache import VectorCache
     from .llm.embedder import Embedder, open_embedder
+    from .llm.http_model import HttpModel
+    from .llm.model import Failure, Message, Model, Reply, Request, Schema, generate
+    from .llm.opening import open_model
+    from .llm.samples import sample_requests
+    from .llm.vllm_engine import VllmConfig
+    from .llm.vllm_model import Trial, VllmModel
     from .memory import Memory, recall_batch
 
 _HOMES = {
@@ -47,42 +54,65 @@ _HOMES = {
         "StoreMismatchError",
     ),
     "io.turn": ("Turn",),
+    "llm.accounting": ("Accounted", "Accounts", "CostReport"),
     "llm.cache": ("VectorCache",),
     "llm.embedder": ("Embedder", "open_embedder"),
+    "llm.http_model": ("HttpModel",),
+    "llm.model": ("Failure", "Message", "Model", "Reply", "Request", "Schema", "generate"),
+    "llm.opening": ("open_model",),
+    "llm.samples": ("sample_requests",),
+    "llm.vllm_engine": ("VllmConfig",),
+    "llm.vllm_model": ("Trial", "VllmModel"),
     "memory": ("Memory", "recall_batch"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Accounted",
+    "Accounts",
     "AddReport",
     "AnchorConfig",
     "AsyncMemory",
     "BeamConfig",
+    "CostReport",
     "CuegraphError",
     "Embedder",
     "Evidence",
+    "Failure",
     "GraphConfig",
     "Handles",
+    "HttpModel",
     "InputError",
     "Item",
     "Memory",
+    "Message",
+    "Model",
     "ModelError",
     "Narrative",
     "RankConfig",
     "Recall",
     "RecallConfig",
     "RecallOptions",
+    "Reply",
+    "Request",
+    "Schema",
     "Stats",
     "Step",
     "StoreBusyError",
     "StoreError",
     "StoreMismatchError",
     "TokenCounter",
+    "Trial",
     "Turn",
     "VectorCache",
+    "VllmConfig",
+    "VllmModel",
     "WordCounter",
+    "generate",
     "open_embedder",
+    "open_model",
     "recall_batch",
+    "sample_requests",
 ]
 
 

@@ -117,7 +117,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
     for declare in (
         *(_declare_add, _declare_recall, _declare_stats, _declare_demo),
-        *(_declare_profile, _declare_bench),
+        *(_declare_profile, _declare_model, _declare_bench),
     ):
         declare(commands)
     return parser
@@ -210,6 +210,41 @@ def _declare_profile(commands: "Commands") -> None:
     picture = "also draw it to FILE, .png or .svg (extra `plots`)"
     parser.add_argument("--picture", type=_target, metavar="FILE", help=picture)
     _output_options(parser)
+
+
+def _declare_model(commands: "Commands") -> None:
+    summary = "try language models"
+    parser = commands.add_parser(
+        "model",
+        help=summary,
+        description=f"{summary}.",
+        epilog="example:\n  cuegraph model check --model ./SmolLM2-135M-Instruct",
+    )
+    _declare_check(parser.add_subparsers(required=True, title="commands", metavar="COMMAND"))
+
+
+def _declare_check(commands: "Commands") -> None:
+    parser = _command(
+        commands,
+        "check",
+        "model_check",
+        "send a model a few calls of each kind and measure its speed; the exit code is 0 only if\n"
+        "it keeps to schemas and every reply is valid",
+        "  cuegraph model check --model ./SmolLM2-135M-Instruct\n"
+        "  cuegraph model check --endpoint http://127.0.0.1:8000/v1 --calls 16\n\n"
+        "What replies say is not judged. The key of an endpoint is read from CUEGRAPH_API_KEY.",
+    )
+    where = parser.add_mutually_exclusive_group(required=True)
+    model = "folder of a model, or a name that was fetched before; vLLM runs it (extra `vllm`)"
+    where.add_argument("--model", metavar="PATH", help=model)
+    where.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible server")
+    name = "what the server calls the model (default: the first that it lists)"
+    parser.add_argument("--name", metavar="NAME", help=name)
+    calls = "calls of each kind (default: 4)"
+    parser.add_argument("--calls", type=_count, default=4, metavar="N", help=calls)
+    batches = "requests at a time, for the speed (default: 1,16,64)"
+    parser.add_argument("--batches", type=_sizes, metavar="N,N", help=batches)
+    parser.add_argument("--json", type=_target, metavar="FILE", help=JSON)
 
 
 def _declare_bench(commands: "Commands") -> None:

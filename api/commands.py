@@ -254,6 +254,22 @@ def bench_targets(args: Namespace) -> int:
     return 0 if report.holds else 1
 
 
+def model_check(args: Namespace) -> int:
+    """Try a language model."""
+    from .bench.model_check import BATCHES, measure, tables
+
+    report = measure(
+        args.model,
+        args.endpoint,
+        name=args.name,
+        calls=args.calls,
+        batches=args.batches or BATCHES,
+        progress=note,
+    )
+    _tell(args.json, report, lambda console: console.print(*tables(report)))
+    return 0 if report.holds else 1
+
+
 def _cache_file() -> Path:
     """Where vectors are kept between runs, by the XDG base directory specification."""
     caches = os.environ.get("XDG_CACHE_HOME", "")

@@ -19,8 +19,7 @@ from .engine.evidence import Recall
 from .engine.handles import Handles
 from .engine.narrative import Narrative
 from .engine.narrative import narrate as narrate_recall
-from .engine.recall import Question
-from .engine.recall import recall as recall_one
+from .engine.recall import TOGETHER, Question, Searched, recall_together
 from .engine.report import AddReport, Item, Stats
 from .engine.schema import Kind
 from .engine.snapshot import Snapshot
@@ -230,16 +229,19 @@ class Memory:
             template = self._template(snapshot, batch)
             questions = [template._replace(text=query) for query in batch.queries]
 
-            def answer(question: Question, vector: F32) -> Recall:
-                found = recall_one(
-                    *(question, vector, snapshot, space.index, _workspace()),
-                    *(self._counter, self.config),
+            def answer(start: int) -> list[Recall]:
+                part = slice(start, start + TOGETHER)
+                searched = Searched(snapshot, space.index, _workspace(), self.config)
+                found = recall_together(
+                    questions[part], batch.vectors[part], searched, self._counter
                 )
-                found.timings_ms["embedding"] = batch.embedding_ms
+                for one in found:
+                    one.timings_ms["embedding"] = batch.embedding_ms
                 return found
 
             run = map if self._pool is None else self._pool.map
-            return list(run(answer, questions, batch.vectors))
+            parts = run(answer, range(0, len(questions), TOGETHER))
+            return [recall for part in parts for recall in part]
 
     def _template(self, snapshot: Snapshot, batch: Batch) -> Question:
         """The question that all of a batch share but for its text."""

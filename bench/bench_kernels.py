@@ -28,7 +28,8 @@ from cuegraph.bench.bench_beam import (
 from cuegraph.kernels import bm25, csr, reference, rrf, similarity, topk
 
 SIZES = (10_000, 100_000)
-VOCABULARY = 20_000
+LARGE = 1_000_000
+"""What many people's assistant may come to; only what its size must not slow down is measured."""
 WORDS = 12  # a turn of a chat, without stop words
 SESSION = 20  # turns
 
@@ -130,43 +131,51 @@ def bench_rrf(benchmark: Any, rival: Callable[..., Any]) -> None:
     benchmark(rival, lists, np.ones(3, np.float32))
 
 
+SPOKEN = 50_000
+"""Words of a law like LoCoMo's without its stop words (see `bench.synthetic`)."""
+SHIFT = 6
+TERMS = np.array([0, 20, 900, 9000], np.int32)
+"""Words of a question: one in nine turns, one in forty, and two that are rarer."""
+
+
 @cache
 def corpus(n: int) -> npt.NDArray[np.int64]:
-    """Words of n turns by a Zipf law."""
-    rng = np.random.default_rng(6)
-    return np.minimum(rng.zipf(1.3, (n, WORDS)) - 1, VOCABULARY - 1)
+    """Words of n turns by the law of Zipf and Mandelbrot."""
+    shares = np.cumsum(1 / np.arange(1 + SHIFT, SPOKEN + 1 + SHIFT))
+    drawn = np.random.default_rng(6).random((n, WORDS), np.float32) * shares[-1]
+    words: npt.NDArray[np.int64] = np.searchsorted(shares, drawn, side="right")
+    return np.minimum(words, SPOKEN - 1)
 
 
+@cache
 def index(n: int) -> tuple[bm25.Postings, bm25.Documents]:
-    pairs = corpus(n) * n + np.arange(n)[:, None]
-    keys, tf = np.unique(pairs, return_counts=True)
-    indptr = np.searchsorted(keys // n, np.arange(VOCABULARY + 1))
-    none = [np.zeros(0, t) for t in (np.int32, np.int32, np.uint16)]
-    doc, tf = (keys % n).astype(np.int32), tf.astype(np.uint16)
-    head = np.full(VOCABULARY, -1, np.int32)
-    columns: tuple[Any, ...] = (indptr.astype(np.int64), doc, tf, head, *none, 0, n)
-    postings = bm25.Postings(*columns)
-    rows = np.arange(n, dtype=np.int32)
-    first, last = rows % SESSION == 0, rows % SESSION == SESSION - 1
-    documents = bm25.Documents(
-        np.full(n, WORDS, np.int32),
-        np.where(first, -1, rows - 1).astype(np.int32),
-        np.where(last, -1, rows + 1).astype(np.int32),
-        rows - rows % SESSION,
-        np.full(n, WORDS * SESSION, np.int32),
+    """Sessions of twenty turns, each behind the node of its session."""
+    turns = np.arange(n)
+    row = turns + turns // SESSION + 1
+    keys, tf = np.unique(corpus(n) * n + turns[:, None], return_counts=True)
+    indptr = np.searchsorted(keys // n, np.arange(SPOKEN + 1)).astype(np.int64)
+    head, doc = np.full(SPOKEN, -1, np.int32), row[keys % n].astype(np.int32)
+    delta = (bm25.NO_ROWS, bm25.NO_ROWS, np.zeros(0, np.uint16), 0)
+    base = (indptr, doc, tf.astype(np.uint16), head)
+    newer = (bm25.NO_ROWS, bm25.NO_ROWS)
+    postings = bm25.Postings(*base, *delta, n + n // SESSION, *newer)
+    rows = np.arange(postings.n, dtype=np.int32)
+    place = rows % (SESSION + 1)
+    return postings, bm25.Documents(
+        np.full(rows.size, WORDS, np.int32),
+        np.where(place > 1, rows - 1, -1).astype(np.int32),
+        np.where((place > 0) & (place < SESSION), rows + 1, -1).astype(np.int32),
+        np.where(place > 0, rows - place, -1).astype(np.int32),
+        np.full(rows.size, WORDS * SESSION, np.int32),
         n,
         n * WORDS,
         n // SESSION,
     )
-    return postings, documents
-
-
-TERMS = np.array([5, 50, 300, 900], np.int32)
 
 
 def bm25_kernel(n: int, params: bm25.Params) -> Callable[[], Array]:
-    stored, space = index(n), bm25.Workspace(n)
-    boosts = np.ones(TERMS.size, np.float32)
+    stored, boosts = index(n), np.ones(TERMS.size, np.float32)
+    space = bm25.Workspace(stored[0].n)
 
     def search() -> Array:
         rows = bm25.bm25(TERMS, boosts, *stored, params, space)
@@ -183,9 +192,14 @@ def bm25_plain(n: int) -> Callable[[], Array]:
     return bm25_kernel(n, bm25.Params(from_previous=0, from_following=0))
 
 
+def bm25_unbounded(n: int) -> Callable[[], Array]:
+    """Every posting followed."""
+    return bm25_kernel(n, bm25.Params(postings=LARGE * WORDS, newest=LARGE))
+
+
 def bm25_bm25s(n: int) -> Callable[[], Any]:
     """The library, without context and sessions; query terms are given as ids too."""
-    words = [str(word) for word in range(VOCABULARY)]
+    words = [str(word) for word in range(SPOKEN)]
     retriever = bm25s.BM25(method="lucene", backend="numba")
     vocabulary = {word: number for number, word in enumerate(words)}
     retriever.index((corpus(n).tolist(), vocabulary), show_progress=False)
@@ -193,10 +207,10 @@ def bm25_bm25s(n: int) -> Callable[[], Any]:
     return lambda: retriever.retrieve(query, k=100, show_progress=False)
 
 
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("rival", [bm25_context, bm25_plain, bm25_bm25s])
+@pytest.mark.parametrize("n", (*SIZES, LARGE))
+@pytest.mark.parametrize("rival", [bm25_context, bm25_plain, bm25_unbounded, bm25_bm25s])
 def bench_bm25(benchmark: Any, rival: Callable[[int], Any], n: int) -> None:
-    """Four terms, one of them frequent, to the best 100 rows."""
+    """Four terms, one of them as frequent as any, to the best 100 rows."""
     benchmark.group = f"bm25 {n}"
     benchmark.pedantic(rival(n), rounds=20, warmup_rounds=1)
 
@@ -211,8 +225,14 @@ def scan_numpy(n: int) -> Callable[[], Array]:
     return lambda: rows @ query
 
 
+def read_half(n: int) -> Callable[[], Any]:
+    """The limit: the same bytes read and nothing else."""
+    whole = halves(n).view(np.uint64)
+    return lambda: np.bitwise_or.reduce(whole, axis=None)
+
+
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("rival", [scan_half, scan_numpy])
+@pytest.mark.parametrize("rival", [scan_half, scan_numpy, read_half])
 def bench_dots(benchmark: Any, rival: Callable[[int], Any], n: int) -> None:
     """One query over all rows: float16 in half the bytes against float32 through BLAS."""
     benchmark.group = f"dots {n}"

@@ -3,6 +3,8 @@
 Each table stands between `<!-- table: NAME -->` and `<!-- end -->`; what is there is replaced.
 
     python -m cuegraph.bench.readme README.md --locomo report.json --ablation ablation.json
+
+`make bench` does so with what pytest-benchmark wrote.
 """
 
 import argparse
@@ -31,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--ablation", type=Path)
     parser.add_argument("--leave-one-out", type=Path)
     parser.add_argument("--scale", type=Path)
+    parser.add_argument("--benchmarks", type=Path)
+    parser.add_argument("--targets", type=Path)
     args = parser.parse_args(argv)
     text = args.readme.read_text(encoding="utf-8")
     if args.locomo:
@@ -43,6 +47,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = put(text, "leave-one-out", leave_one_out_table(_read(args.leave_one_out)))
     if args.scale:
         text = put(text, "scale", scale_table(_read(args.scale)))
+    if args.benchmarks:
+        text = put(text, "benchmarks", benchmark_table(_read(args.benchmarks)))
+    if args.targets:
+        text = put(text, "targets", targets_table(_read(args.targets)))
     args.readme.write_text(text, encoding="utf-8")
 
 
@@ -106,6 +114,33 @@ def scale_table(result: Json) -> str:
     return markdown(["distractors", "row", "R@10", "R@25", "multi-hop R@10"], rows)
 
 
+def benchmark_table(report: Json) -> str:
+    """Each benchmark's median, by groups; the first of a group is ours, the others' are ratios."""
+    first: dict[str, float] = {}
+    rows = []
+    for found in report["benchmarks"]:
+        group = found["group"]
+        seconds = found["stats"]["median"] / found["extra_info"].get("queries", 1)
+        known = group in first
+        own = first.setdefault(group, seconds)
+        name = found["param"] or found["name"].removeprefix("bench_")
+        name = name.partition("-")[0].replace("_", " ")
+        rows.append(["" if known else group, name, _time(seconds), f"{seconds / own:.2g}"])
+    return markdown(["", "", "median", "times the first"], rows)
+
+
+def targets_table(report: Json) -> str:
+    """Every target with its figure."""
+    rows = []
+    for row in report["rows"]:
+        value = "-" if row["value"] is None else f"{row['value']:.3g} {row['unit']}"
+        target = "" if row["target"] is None else f"{row['comparison']} {row['target']:g}"
+        holds = {True: "yes", False: "no", None: ""}[row["holds"]]
+        nodes = "" if row["nodes"] is None else f"{row['nodes']:,}"
+        rows.append([row["name"], nodes, value, target, holds])
+    return markdown(["", "turns", "measured", "target", "holds"], rows)
+
+
 def leave_one_out_table(result: Json) -> str:
     """The figure of weights chosen on other conversations, beside the one chosen on all."""
     rows = [
@@ -113,6 +148,14 @@ def leave_one_out_table(result: Json) -> str:
         for name, key in (("held out", "held_out"), ("chosen on all", "fitted"))
     ]
     return markdown(["weights", "R@5", "R@10", "R@25"], rows)
+
+
+def _time(seconds: float) -> str:
+    """Seconds in the unit that fits: three digits that count."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
 
 
 def _gap(gap: Json | None) -> str:

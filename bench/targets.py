@@ -16,6 +16,7 @@ from rich.table import Table
 from .beam_costs import FLOOR, NETWORKX, beam_costs, named
 from .measured import Figure, Measured
 from .recall_costs import BATCHED, SINGLE, recall_costs
+from .robust_costs import DEADLINE, DENSE, GROWTH, SINGLY, robust_costs
 from .spaces import Progress, silent
 from .store_costs import (
     COLD,
@@ -62,6 +63,10 @@ TARGETS = (
     Target(SNAPSHOT, "bytes a turn", "<", 1200.0),
     Target(DIRECTORY, "bytes a turn", "<", 2500.0),
     Target(IMPORT, "s", "<", 0.6),
+    Target(DENSE, "ms", "<", 50.0),
+    Target(DEADLINE, "share", ">=", 1.0),
+    Target(SINGLY, "times", "<", 1.1),
+    Target(GROWTH, "MB", "<", 20.0),
 )
 
 
@@ -111,6 +116,7 @@ def measure(nodes: int = NODES, store: Path | None = None, progress: Progress = 
         found |= recall_costs(directory, nodes)
         progress("writes")
         found |= write_costs(directory, nodes, progress=progress)
+    found |= robust_costs(nodes, progress=progress)
     rows = compare(TARGETS, found)
     holds = all(row.holds is not False for row in rows)
     return Report(nodes, os.cpu_count() or 1, holds, rows)

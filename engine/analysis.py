@@ -1,16 +1,15 @@
 """Query analysis by rules: intent as soft weights, windows of time, names and terms (MAGMA)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from .dates import Window, date_labels, find_windows
-from .entities import names as find_names
-from .entities import normal
-from .graph import NAMED, SPEAKS, Graph
-from .schema import TIME_NONE, Kind, Relation
+from .entities import names, normal
+from .graph import ALIASED, NAMED, SPEAKS, Graph
+from .schema import Kind, Relation
 from .snapshot import Snapshot
 from .text import terms, words
 
@@ -37,7 +36,7 @@ _SIGNS: Final = {
 _LONGEST_NAME: Final = 4
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(msgspec.Struct, frozen=True, gc=False):
     """What the rules read in a question.
 
     intent    weight of each of INTENTS; they sum to 1
@@ -65,10 +64,10 @@ def analyse(
     asked_us        when it is asked, microseconds UTC; None = the time of the newest turn
     utc_offset_min  the asker's offset; None = that of the newest turn
     """
-    reference, offset = _newest(snapshot)
-    offset = offset if utc_offset_min is None else utc_offset_min
-    windows = find_windows(text, reference if asked_us is None else asked_us, offset)
-    cues = _named(text, snapshot.graph)
+    graph = snapshot.graph
+    offset = graph.latest_offset_min if utc_offset_min is None else utc_offset_min
+    windows = find_windows(text, graph.latest_us if asked_us is None else asked_us, offset)
+    cues = _named(text, graph)
     speakers = tuple(cue for cue in cues if is_speaker(snapshot, cue))
     return Analysis(
         text=text,
@@ -76,8 +75,8 @@ def analyse(
         windows=tuple(windows),
         names=tuple(cues),
         speakers=speakers,
-        dates=tuple(_date_cues(windows, offset, snapshot.graph)),
-        terms=_content_terms(text, [snapshot.graph.label(cue) for cue in speakers]),
+        dates=tuple(_date_cues(windows, offset, graph)),
+        terms=_content_terms(text, [graph.label(cue) for cue in speakers]),
     )
 
 
@@ -94,45 +93,56 @@ def _intent(text: str) -> dict[str, float]:
     return {**{name: share * weight for name, weight in weights.items()}, "open": 1.0 - share}
 
 
-def _newest(snapshot: Snapshot) -> tuple[int, int]:
-    """Time and offset of the latest turn that has a time; no time where there is none."""
-    latest = snapshot.graph.latest
-    if latest < 0:
-        return TIME_NONE, 0
-    turn = snapshot.graph.turn(latest)
-    return turn.time_us or 0, turn.utc_offset_min or 0
+class _Cues(dict[str, int]):
+    """Cue of each name, -1 for none; those given are looked up at once, others when asked for."""
+
+    def __init__(self, graph: Graph, names: Sequence[str]) -> None:
+        self._graph = graph
+        self._learn(dict.fromkeys(names))
+
+    def __missing__(self, name: str) -> int:
+        self._learn([name])
+        return self[name]
+
+    def _learn(self, names: Iterable[str]) -> None:
+        flags, names = self._graph.nodes["flags"], list(names)
+        for name, cue in zip(names, self._graph.find_all(Kind.CUE, names), strict=True):
+            self[name] = cue if cue >= 0 and flags[cue] & NAMED else -1
 
 
 def _named(text: str, graph: Graph) -> list[int]:
     """Cues of the names in `text`, in order, each followed by its aliases."""
-    said = [normal(name) for name in find_names(text, lambda name: _name_cue(graph, name) >= 0)]
-    spoken = list(words(text))
-    for size in range(_LONGEST_NAME, 0, -1):
-        said += [" ".join(spoken[i : i + size]) for i in range(len(spoken) - size + 1)]
-    cues = [cue for name in said if (cue := _name_cue(graph, name)) >= 0]
+    spoken = _phrases(list(words(text)))
+    cue_of = _Cues(graph, spoken)
+    said = [normal(name) for name in names(text, lambda name: cue_of[name] >= 0)]
+    cues = dict.fromkeys(cue for name in said + spoken if (cue := cue_of[name]) >= 0)
     return list(dict.fromkeys(alias for cue in cues for alias in (cue, *aliases_of(graph, cue))))
+
+
+def _phrases(spoken: Sequence[str]) -> list[str]:
+    """Words that stand together, as many as the longest name has and fewer, the longest first."""
+    runs = [list(spoken)]
+    for size in range(1, _LONGEST_NAME):
+        runs.append([f"{run} {word}" for run, word in zip(runs[-1], spoken[size:], strict=False)])
+    return [phrase for run in reversed(runs) for phrase in run]
 
 
 def _date_cues(windows: Sequence[Window], offset: int, graph: Graph) -> list[int]:
     """Cues of the times asked for, each as exact as the question is."""
-    labels = [names[0] for window in windows if (names := date_labels(window, offset))]
+    labels = [exact[0] for window in windows if (exact := date_labels(window, offset))]
     return [cue for label in labels if (cue := graph.find(Kind.CUE, label)) >= 0]
-
-
-def _name_cue(graph: Graph, name: str) -> int:
-    cue = graph.find(Kind.CUE, name)
-    return cue if cue >= 0 and graph.nodes["flags"][cue] & NAMED else -1
 
 
 def aliases_of(graph: Graph, cue: int) -> list[int]:
     """Cues that a text has said to be the same as `cue`."""
-    row = graph.edges.row(cue)
-    similar = row["relation"] // 2 == Relation.SIMILAR // 2
-    return [int(node) for node in row["dst"][similar]]
+    if not graph.nodes["flags"][cue] & ALIASED:  # nor are the many edges of a speaker searched
+        return []
+    said = (graph.linked(cue, r).tolist() for r in (Relation.SIMILAR, Relation.SIMILAR_REVERSE))
+    return [node for nodes in said for node in nodes]
 
 
 def _content_terms(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
     """Index terms of a question without its speakers' names, which weigh through who speaks."""
     said = terms(text)
-    names = {term for name in speakers for term in terms(name)}
-    return tuple(term for term in said if term not in names) or tuple(said)
+    theirs = {term for name in speakers for term in terms(name)}
+    return tuple(term for term in said if term not in theirs) or tuple(said)

@@ -1,6 +1,6 @@
 """Columns that grow: tables of typed arrays and tables of strings, mapped or in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -24,7 +24,8 @@ class Table:
         if arrays is None:
             arrays = {name: np.empty(0, dtype) for name, dtype in dtypes.items()}
         self._columns = {name: arrays[name] for name in dtypes}
-        self._n = min((len(column) for column in self._columns.values()), default=0)
+        self._n = self.room
+        self._writable = 0  # rows for which every column has room and may be written to
 
     def __len__(self) -> int:
         return self._n
@@ -76,11 +77,14 @@ class Table:
         column[row] = value
 
     def _reserve(self, size: int) -> None:
+        if size <= self._writable:
+            return
         for name, column in self._columns.items():
             if size > len(column) or not column.flags.writeable:
                 grown = np.empty(max(size, 2 * self._n, 16), column.dtype)
                 grown[: self._n] = column[: self._n]
                 self._columns[name] = grown
+        self._writable = self.room
 
 
 class Strings:
@@ -117,14 +121,18 @@ class Names:
     """Distinct names, each with a number: the vocabulary, the keys of nodes.
 
     The part that came from a file is found by binary search over sorted 64-bit hashes, so that
-    opening a large store decodes nothing; later names are in a dictionary.
+    opening a large store decodes nothing; later names are in a dictionary, and so are some of
+    those found: a search takes ten times as long.
     """
+
+    _REMEMBERED = 1 << 16
 
     def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
         self._strings = Strings(arrays["data"], arrays["indptr"]) if arrays else Strings()
         self._hashes = arrays["hashes"] if arrays else np.empty(0, np.uint64)
         self._order = arrays["order"] if arrays else np.empty(0, np.int32)
         self._new: dict[bytes, int] = {}
+        self._found: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self._strings)
@@ -136,7 +144,20 @@ class Names:
         """Number of a name, or -1."""
         key = name.encode(errors="surrogatepass")  # a question may hold what no name can
         number = self._new.get(key, -1)
-        return number if number >= 0 or not len(self._hashes) else self._find_mapped(key)
+        return number if number >= 0 or not len(self._hashes) else self._find_old(key)
+
+    def find_all(self, names: Sequence[str]) -> list[int]:
+        """`find` of each name, by one search for all."""
+        keys = [name.encode(errors="surrogatepass") for name in names]
+        numbers = [self._new.get(key, -1) for key in keys]
+        if not len(self._hashes):
+            return numbers
+        hashes = np.array([_hash(key) for key in keys], np.uint64)
+        at = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
+        for i in np.flatnonzero(self._hashes[at] == hashes).tolist():
+            if numbers[i] < 0:
+                numbers[i] = self._find_old(keys[i])
+        return numbers
 
     def add(self, name: str) -> int:
         """Number of a name, new or known."""
@@ -153,6 +174,14 @@ class Names:
         numbers = np.concatenate([self._order, np.fromiter(self._new.values(), np.int32)])
         order = np.argsort(hashes, kind="stable")
         return {**self._strings.arrays(), "hashes": hashes[order], "order": numbers[order]}
+
+    def _find_old(self, key: bytes) -> int:
+        number = self._found.get(key, -1)
+        if number < 0 and (number := self._find_mapped(key)) >= 0:
+            if len(self._found) >= self._REMEMBERED:
+                self._found = {}
+            self._found[key] = number
+        return number
 
     def _find_mapped(self, key: bytes) -> int:
         wanted = _hash(key)

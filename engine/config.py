@@ -18,6 +18,8 @@ class GraphConfig(msgspec.Struct, frozen=True):
     """How the fast path builds the graph.
 
     cues_per_episode  rule-made keyword cues of one episode, its rarest terms; 0 to 64
+    cue_limit         turns that hold a term beyond which it makes no more cues: its cue is a hub,
+                      which the walk passes over (see `BeamConfig.hub_limit`); 0 or more
     cue               weight of a CUES edge; 0 to 1
     mention           weight of a MENTIONS edge; 0 to 1
     across_sessions   weight of a FOLLOWS edge from one session to the next; 0 to 1
@@ -27,6 +29,7 @@ class GraphConfig(msgspec.Struct, frozen=True):
     """
 
     cues_per_episode: int = 24
+    cue_limit: int = 160
     cue: float = 1.0
     mention: float = 1.0
     across_sessions: float = 0.5

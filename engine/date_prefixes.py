@@ -25,7 +25,7 @@ from .calendar_spans import (
     span_of,
     unit_at,
 )
-from .date_rules import AMOUNT, NAMED, NUMBER, UNIT, WEEKDAY, amount_of, finder
+from .date_rules import AMOUNT, BEGINNINGS, NAMED, NUMBER, UNIT, WEEKDAY, amount_of, finder
 
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _PARTS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
@@ -112,4 +112,12 @@ PREFIXES: dict[str, tuple[str, Callable[..., Span | None] | None]] = {
     "join": (rf"(from|between)\s+{THE}", None),
     "support": (rf"(in|during|of)\s+{THE}", None),
 }
-find_prefixes = finder(PREFIXES)
+_UNITS = [*UNIT.split("|"), *WEEKDAYS]
+PREFIX_BEGINNINGS = BEGINNINGS.union(
+    _PARTS,
+    _ORDINALS,
+    [f"{unit}s" for unit in _UNITS],
+    "since before after until till by prior from between during of".split(),
+)
+"""First words of the prefixes, in lower case."""
+find_prefixes = finder(PREFIXES, PREFIX_BEGINNINGS)

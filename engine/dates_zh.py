@@ -46,6 +46,8 @@ _WEEK = r"(?:个?(?:周|星期|礼拜)|週)"
 
 def english_phrases(text: str) -> Iterator[tuple[int, int, str]]:
     """(start, end, English words) of each expression found in `text`, by position."""
+    if text.isascii():  # every rule has a Chinese character
+        return
     for match in _RULE.finditer(text):
         own = _RULE.groupindex[rule := match.lastgroup or ""]
         groups = [group for group in match.groups()[own:] if group is not None]

@@ -1,13 +1,16 @@
 """What a recall returns: evidence with its reasons, the analysis, and where the time went."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 import msgspec
 
 from .analysis import Analysis
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-class Step(msgspec.Struct, frozen=True):
+
+class Step(msgspec.Struct, frozen=True, gc=False):
     """One step of the walk through the graph: the relation taken, and the node it led to.
 
     The first step of a path has the relation "anchor". `node` is a stable id, `label` what the
@@ -19,7 +22,7 @@ class Step(msgspec.Struct, frozen=True):
     label: str
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, gc=False):
     """One turn that may answer the question, and why it is here.
 
     node     stable id in the memory, "e" and the turn's row in the journal
@@ -47,7 +50,7 @@ class Evidence(msgspec.Struct, frozen=True):
     path: tuple[Step, ...]
 
 
-class Recall(msgspec.Struct, frozen=True):
+class Recall(msgspec.Struct, frozen=True, gc=False):
     """The evidence for one question, best first.
 
     analysis    what the rules read in the question
@@ -69,8 +72,13 @@ def moment(time_us: int | None, utc_offset_min: int | None) -> datetime | None:
     """A kept time as a datetime with its offset."""
     if time_us is None:
         return None
-    told = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us)
+    told = _EPOCH + timedelta(microseconds=time_us)
     try:
-        return told.astimezone(timezone(timedelta(minutes=utc_offset_min or 0)))
+        return told.astimezone(_zone(utc_offset_min or 0))
     except OverflowError:  # at the ends of the calendar the offset leads out of it
         return told
+
+
+@lru_cache(maxsize=256)
+def _zone(offset_min: int) -> timezone:
+    return timezone(timedelta(minutes=offset_min))

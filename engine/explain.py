@@ -1,53 +1,102 @@
 """Evidence from what was found: the turns as they were kept, with the reasons for each."""
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from ..io.turn import TurnRecord
+from ..kernels.ranking import places
 from .anchors import Anchors
 from .evidence import Evidence, Step, moment
-from .ranking import Ranked
+from .ranking import PARTS, Ranked
 from .schema import Kind, Relation
 from .snapshot import Snapshot
 from .tokens import TokenCounter
 from .walk import Walk
 
+F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
+
+_TOGETHER = 64
+"""Pieces whose turns are read together: more than most ask for, and few that no budget holds."""
+_DIGITS = 6
+_EPISODE = Kind.EPISODE.value
+_KINDS = [kind.name.lower() for kind in Kind]
+_RELATIONS = [relation.name for relation in Relation]
+
+
+class Reader:
+    """What nodes are called and what the episodes among them keep; `read` asks for many at once.
+
+    called  stable id and label of each node: journal row and id of an episode, name of another
+    turns   what each episode keeps
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.called: dict[int, tuple[str, str]] = {}
+        self.turns: dict[int, TurnRecord] = {}
+
+    def read(self, nodes: Iterable[int]) -> None:
+        """Learn about those of some nodes that are new."""
+        unknown = dict.fromkeys(node for node in nodes if node not in self.called)
+        if not unknown:
+            return
+        new = np.array(list(unknown), np.int32)
+        kinds = self._snapshot.nodes["kind"][new]
+        episodes, others = new[kinds == _EPISODE], new[kinds != _EPISODE]
+        seqs = self._snapshot.nodes["seq"][episodes].tolist()
+        turns = self._snapshot.turns(episodes)
+        for node, seq, turn in zip(episodes.tolist(), seqs, turns, strict=True):
+            self.turns[node], self.called[node] = turn, (f"e{seq}", turn.id)
+        for node in others.tolist():
+            label = self._snapshot.graph.label(node)
+            kind = _KINDS[self._snapshot.nodes["kind"][node]]
+            self.called[node] = (f"{kind}:{label}", label)
 
 
 class Explainer:
-    """Makes evidence of ranked episodes; reads each kept turn once."""
+    """Makes evidence of the k best ranked episodes; keeps of what was found only what they need."""
 
-    def __init__(self, ranked: Ranked, found: Anchors, walk: Walk, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._nodes = ranked.nodes.tolist()
-        self._scores = ranked.scores.tolist()
-        self._parts = {name: values.tolist() for name, values in ranked.parts.items()}
-        self._arms = {name: _places(nodes) for name, nodes in found.arms.items()}
-        self._walk = _places(walk.rows)
-        self._rows, self._parents = walk.rows.tolist(), walk.parent.tolist()
-        self._relations, self._depths = walk.relation.tolist(), walk.depth.tolist()
-        self._turns: dict[int, TurnRecord] = {}
+    def __init__(self, ranked: Ranked, found: Anchors, walk: Walk, k: int, reader: Reader) -> None:
+        nodes = ranked.nodes[:k]
+        self._nodes = nodes.tolist()
+        self._scores = _rounded(ranked.scores[:k])
+        self._parts = _rounded(ranked.parts[ranked.place[:k]])
+        self._arms = {name: places(arm, nodes).tolist() for name, arm in found.arms.items()}
+        self._paths = _paths(walk, places(walk.rows, nodes))
+        self._reader = reader
+
+    def needed(self, start: int = 0) -> Iterator[int]:
+        """Nodes that the pieces from rank `start` on speak of, of as many as are read together."""
+        ranks = slice(start, start + _TOGETHER)
+        yield from self._nodes[ranks]
+        yield from (node for path in self._paths[ranks] for node, _ in path)
 
     def within(
-        self, k: int, budget_tokens: int | None, counter: TokenCounter
+        self, budget_tokens: int | None, counter: TokenCounter
     ) -> tuple[tuple[Evidence, ...], int, bool]:
-        """The k best that fit the token budget, their tokens, and whether the budget cut them."""
+        """Those that fit the token budget, their tokens, and whether the budget cut them."""
         evidence: list[Evidence] = []
         spent = 0
-        for place, node in enumerate(self._nodes[:k]):
-            tokens = counter.count(self._turn(node).text)
+        for rank in range(len(self._nodes)):
+            if rank % _TOGETHER == 0:
+                self._reader.read(self.needed(rank))
+            piece = self._evidence(rank)
+            tokens = counter.count(piece.text)
             if budget_tokens is not None and spent + tokens > budget_tokens:
                 return tuple(evidence), spent, True
             spent += tokens
-            evidence.append(self._evidence(place, node))
+            evidence.append(piece)
         return tuple(evidence), spent, False
 
-    def _evidence(self, place: int, node: int) -> Evidence:
-        turn = self._turn(node)
-        parts = {name: round(values[place], 6) for name, values in self._parts.items()}
+    def _evidence(self, rank: int) -> Evidence:
+        node, called = self._nodes[rank], self._reader.called
+        turn, parts, arms = self._reader.turns[node], self._parts[rank], self._arms
         return Evidence(
-            node=self._step(node, "").node,
+            node=called[node][0],
             id=turn.id,
             session=turn.session,
             speaker=turn.speaker,
@@ -57,41 +106,33 @@ class Explainer:
             caption=turn.caption,
             source=turn.source,
             agent=turn.agent,
-            score=round(self._scores[place], 6),
-            parts={name: part for name, part in parts.items() if part},
-            arms={name: at[node] + 1 for name, at in self._arms.items() if node in at},
-            path=self._path(self._walk.get(node, -1)),
+            score=self._scores[rank],
+            parts={name: part for name, part in zip(PARTS, parts, strict=True) if part},
+            arms={name: at[rank] + 1 for name, at in arms.items() if at[rank] >= 0},
+            path=tuple(Step(relation, *called[step]) for step, relation in self._paths[rank]),
         )
 
-    def _path(self, place: int) -> tuple[Step, ...]:
-        """Steps from an anchor to a place of the walk; () for no place.
 
-        To an anchor that others support, the path leads from the anchor behind the support.
-        """
-        steps: list[Step] = []
+def _paths(walk: Walk, reached: I32) -> list[list[tuple[int, str]]]:
+    """Nodes and relations from an anchor to each place of the walk; [] for no place (-1).
+
+    To an anchor that others support, the path leads from the anchor behind the support.
+    """
+    rows, parents = walk.rows.tolist(), walk.parent.tolist()
+    relations, depths = walk.relation.tolist(), walk.depth.tolist()
+
+    def path(place: int) -> list[tuple[int, str]]:
+        steps: list[tuple[int, str]] = []
         while place >= 0:
-            ends = self._parents[place] < 0 or (self._depths[place] == 0 and bool(steps))
-            relation = "anchor" if ends else Relation(self._relations[place]).name
-            steps.append(self._step(self._rows[place], relation))
-            place = -1 if ends else self._parents[place]
-        return tuple(reversed(steps))
+            ends = parents[place] < 0 or (depths[place] == 0 and bool(steps))
+            steps.append((rows[place], "anchor" if ends else _RELATIONS[relations[place]]))
+            place = -1 if ends else parents[place]
+        return steps[::-1]
 
-    def _step(self, node: int, relation: str) -> Step:
-        """A step to a node: an episode by its journal row and id, another node by its name."""
-        kind = Kind(int(self._snapshot.nodes["kind"][node]))
-        if kind == Kind.EPISODE:
-            seq = int(self._snapshot.nodes["seq"][node])
-            return Step(relation, f"e{seq}", self._turn(node).id)
-        label = self._snapshot.graph.label(node)
-        return Step(relation, f"{kind.name.lower()}:{label}", label)
-
-    def _turn(self, node: int) -> TurnRecord:
-        turn = self._turns.get(node)
-        if turn is None:
-            turn = self._turns[node] = self._snapshot.graph.turn(node)
-        return turn
+    return [path(place) for place in reached.tolist()]
 
 
-def _places(nodes: I32) -> dict[int, int]:
-    """Place of each node, each of which stands there once."""
-    return {node: place for place, node in enumerate(nodes.tolist())}
+def _rounded(values: F32) -> list[Any]:
+    """To six digits, as `round` does: a float32 times a million is exact in float64."""
+    rounded: list[Any] = np.round(values.astype(np.float64), _DIGITS).tolist()
+    return rounded

@@ -12,7 +12,7 @@ import numpy as np
 from ..io.turn import TurnRecord
 from . import dates, entities
 from .config import GraphConfig
-from .graph import ASKS, NAMED, SPEAKS, Graph
+from .graph import ALIASED, ASKS, NAMED, SPEAKS, Graph
 from .schema import TIME_NONE, Kind, Relation
 from .stage import Stage
 from .text import tokens
@@ -27,25 +27,30 @@ def index_turn(
 ) -> int:
     """Node of the new episode made from a turn; its edges and terms wait in the stage."""
     graph = stage.graph
+    graph.seq = seq
     session = _session(graph, record.session)
     spoken = _spoken(record)
     found = list(tokens(spoken))
-    episode = graph.add_episode(
-        record,
+    speaker = _speaker(graph, record.speaker)
+    episode = graph.add_node(
+        Kind.EPISODE,
         flags=ASKS if _QUESTION.search(record.text) else 0,
         time_us=TIME_NONE if record.time_us is None else record.time_us,
-        seq=seq,
         vector_row=vector_row,
         session=session,
-        speaker=_speaker(graph, record.speaker),
+        speaker=speaker,
         length=len(found),
     )
     _place(stage, episode, session, config)
+    _attend(stage, speaker, session)
+    if graph.nodes["time_us"][episode] > graph.latest_us:
+        graph.latest, graph.latest_offset_min = episode, record.utc_offset_min or 0
     frequencies = Counter(term for term, _ in found)
-    labels = dict(reversed(found))
-    cues = _keyword_cues(stage, frequencies, config.cues_per_episode)
-    _post(stage, episode, session, frequencies)
+    numbers = [graph.vocabulary.add(term) for term in frequencies]
+    cues = _keyword_cues(stage, dict(zip(frequencies, numbers, strict=True)), config)
+    _post(stage, episode, session, numbers, frequencies)
     _mention(stage, episode, record, spoken, config)
+    labels = dict(reversed(found))
     _cue(stage, episode, {cue: labels[cue] for cue in cues}, config)
     return episode
 
@@ -91,16 +96,27 @@ def _place(stage: Stage, episode: int, session: int, config: GraphConfig) -> Non
     graph.newest = episode
 
 
-def _post(stage: Stage, episode: int, session: int, frequencies: Counter[str]) -> None:
+def _attend(stage: Stage, speaker: int, session: int) -> None:
+    """Make a speaker part of the session in which he or she speaks."""
+    if speaker < 0:
+        return
+    graph = stage.graph
+    if session not in graph.present:
+        known = graph.linked(session, Relation.HAS_PART)
+        graph.present[session] = set(known[graph.nodes["kind"][known] == Kind.CUE].tolist())
+    if speaker not in graph.present[session]:
+        graph.present[session].add(speaker)
+        stage.link(speaker, [session], Relation.PART_OF, [1.0])
+
+
+def _post(
+    stage: Stage, episode: int, session: int, numbers: list[int], frequencies: Counter[str]
+) -> None:
     graph, length = stage.graph, frequencies.total()
     graph.n_docs += 1
-    if graph.nodes["time_us"][episode] > graph.latest_us:
-        graph.latest = episode
     graph.total_length += length
-    total = graph.nodes["session_length"][session] + length
-    graph.nodes.put("session_length", session, total)
-    terms = [graph.vocabulary.add(term) for term in frequencies]
-    stage.post(terms, episode, [min(tf, MAX_TF) for tf in frequencies.values()])
+    graph.nodes.put("length", session, graph.nodes["length"][session] + length)
+    stage.post(numbers, episode, [min(tf, MAX_TF) for tf in frequencies.values()])
 
 
 def _mention(
@@ -112,8 +128,11 @@ def _mention(
     cues = [_name(graph, name) for name in said] + _dates(graph, record)
     distinct = list(dict.fromkeys(cues))
     stage.link(episode, distinct, Relation.MENTIONS, [config.mention] * len(distinct))
-    for first, second in entities.aliases(spoken):
-        stage.link(_name(graph, first), [_name(graph, second)], Relation.SIMILAR, [1.0])
+    for pair in entities.aliases(spoken):
+        first, second = (_name(graph, name) for name in pair)
+        stage.link(first, [second], Relation.SIMILAR, [1.0])
+        graph.flag(first, ALIASED)
+        graph.flag(second, ALIASED)
 
 
 def _is_name(graph: Graph, name: str) -> bool:
@@ -131,10 +150,12 @@ def _dates(graph: Graph, record: TurnRecord) -> list[int]:
     return [graph.named(Kind.CUE, label, label) for label in labels]
 
 
-def _keyword_cues(stage: Stage, frequencies: Counter[str], most: int) -> list[str]:
-    """Terms of an episode that are rarest so far, ties in the order said."""
-    find, candidates = stage.graph.vocabulary.find, (t for t in frequencies if not _NO_CUE.match(t))
-    return sorted(candidates, key=lambda term: stage.degree(find(term)))[:most]
+def _keyword_cues(stage: Stage, numbers: dict[str, int], config: GraphConfig) -> list[str]:
+    """Terms of an episode that are rarest so far, ties in the order said; none that are common."""
+    said = (term for term in numbers if not _NO_CUE.match(term))
+    degrees = {term: stage.degree(numbers[term]) for term in said}
+    rare = [term for term, degree in degrees.items() if degree <= config.cue_limit]
+    return sorted(rare, key=degrees.__getitem__)[: config.cues_per_episode]
 
 
 def _cue(stage: Stage, episode: int, labels: dict[str, str], config: GraphConfig) -> None:

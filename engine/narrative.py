@@ -6,11 +6,10 @@ from html import escape
 from typing import Literal
 
 import msgspec
-import numpy as np
 import rustworkx as rx
 
 from .evidence import Evidence, Recall
-from .schema import Kind, Relation
+from .schema import Relation
 from .snapshot import Snapshot
 from .text import UNSPACED
 from .tokens import TokenCounter
@@ -133,18 +132,14 @@ def _by_causes(evidence: Sequence[Evidence], snapshot: Snapshot) -> list[Evidenc
 
 def _causal_edges(pieces: Sequence[Evidence], snapshot: Snapshot) -> list[tuple[str, str]]:
     """(effect, cause) among the pieces."""
-    episodes = np.flatnonzero(snapshot.nodes["kind"] == Kind.EPISODE)
-    seqs = snapshot.nodes["seq"][episodes]
-    wanted = np.array([int(piece.node[1:]) for piece in pieces], np.int64)
-    places = np.searchsorted(seqs, wanted).clip(max=max(len(seqs) - 1, 0))
-    rows = {
-        int(episodes[place]): piece.node
-        for piece, place, seq in zip(pieces, places, wanted, strict=True)
-        if len(seqs) and seqs[place] == seq
+    found = snapshot.graph.episodes_of([int(piece.node[1:]) for piece in pieces])
+    nodes = {
+        node: piece.node
+        for node, piece in zip(found, pieces, strict=True)
+        if 0 <= node < snapshot.n
     }
     edges = []
-    for row, effect in rows.items():
-        found = snapshot.graph.edges.row(row)
-        causes = found["dst"][found["relation"] == Relation.CAUSED_BY]
-        edges += [(effect, rows[int(cause)]) for cause in causes if int(cause) in rows]
+    for node, effect in nodes.items():
+        causes = snapshot.graph.linked(node, Relation.CAUSED_BY).tolist()
+        edges += [(effect, nodes[cause]) for cause in causes if cause in nodes]
     return edges

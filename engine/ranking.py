@@ -20,13 +20,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..kernels import ranking as kernel
 from ..kernels.bm25 import Workspace
-from ..kernels.similarity import dots_at
 from .analysis import Analysis
 from .anchors import I32, Anchors, Said, time_fit_of
 from .config import RankConfig
-from .graph import ASKS
-from .schema import LIVE
 from .snapshot import Snapshot
 
 F32 = npt.NDArray[np.float32]
@@ -34,18 +32,22 @@ PARTS = (
     *("fused", "keyword", "session", "vector", "graph"),
     *("speaker", "present", "time", "asks", "short"),
 )
-NEIGHBOUR = 0.3
-"""Weight of the likeness of the turn before and of the turn after."""
-_LONG = 10
-"""Index terms from which a turn is not short."""
+"""Columns of `Ranked.parts`, in the order of `kernels.ranking`."""
 
 
 class Ranked(NamedTuple):
-    """Episodes int32 (m,), best first, their scores, and what each part adds, float32 (m,)."""
+    """Episodes, best first, ties by node.
+
+    nodes   int32 (m,)
+    scores  float32 (m,)
+    place   int64 (m,)                row of each in `parts`
+    parts   float32 (m, len(PARTS))   what each part adds to the score
+    """
 
     nodes: I32
     scores: F32
-    parts: dict[str, F32]
+    place: npt.NDArray[np.int64]
+    parts: F32
 
 
 class Ranking:
@@ -66,80 +68,61 @@ class Ranking:
     ) -> None:
         self._analysis, self._said = analysis, said
         self._snapshot, self._query = snapshot, query
-        self._workspace, self._config = workspace, config
-        self._order = np.argsort(anchors.nodes)
-        self._anchors = anchors
-        self._middling = np.float32(self._own(anchors.nodes).mean()) if len(anchors.nodes) else 0.0
-        raw = self._raw(anchors.nodes)
-        self._best = {name: float(raw[name].max(initial=0.0)) for name in ("keyword", "session")}
-        likeness = raw["vector"] if len(anchors.nodes) else np.zeros(1, np.float32)
-        self._least, self._most = float(likeness.min()), float(likeness.max())
+        self._workspace = workspace
+        self._columns = _columns(snapshot)
+        self._weights = np.array([getattr(config, name) for name in PARTS], np.float32)
+        self._middling = np.nan  # the mean of the anchors
+        self._nodes = anchors.nodes
+        self._measures = self._measured(anchors.nodes)
+        self._measures[:, kernel.FUSED] = anchors.scores
+        self._least, self._spread = kernel.scales(self._measures)
 
-    def rank(self, nodes: I32, support: F32) -> Ranked:
-        """The episodes `nodes` int32 (m,) with the walk's `support` float32 (m,), ties by node."""
-        parts = {
-            name: np.float32(getattr(self._config, name)) * values
-            for name, values in self._parts(nodes, support).items()
-        }
-        scores = np.zeros(len(nodes), np.float32)
-        for name in PARTS:
-            scores += parts[name]
-        order = np.lexsort((nodes, -scores))
-        return Ranked(nodes[order], scores[order], {n: parts[n][order] for n in PARTS})
+    def anchors(self) -> Ranked:
+        """The anchors alone."""
+        return self._ranked(self._nodes, self._measures)
 
-    def _parts(self, nodes: I32, support: F32) -> dict[str, F32]:
-        columns, raw = self._snapshot.nodes, self._raw(nodes)
-        speakers = np.array(self._analysis.speakers, np.int32)
-        spread = self._most - self._least or 1.0
-        short = 1 - columns["length"][nodes] / _LONG
-        return {
-            "fused": self._fused(nodes),
-            "keyword": _share(raw["keyword"], self._best["keyword"]),
-            "session": _share(raw["session"], self._best["session"]),
-            "vector": np.clip((raw["vector"] - self._least) / spread, 0, 1).astype(np.float32),
-            "graph": _share(support, float(support.max(initial=0.0))),
-            "speaker": np.isin(columns["speaker"][nodes], speakers).astype(np.float32),
-            "present": self._said.sessions[columns["session"][nodes]].astype(np.float32),
-            "time": time_fit_of(self._analysis, self._snapshot, nodes),
-            "asks": (columns["flags"][nodes] & ASKS).astype(np.float32),
-            "short": np.maximum(short, 0).astype(np.float32),
-        }
+    def supported(self, episodes: I32, support: F32) -> Ranked:
+        """The anchors and the `episodes` int32 (w,) that the walk came to, with its support."""
+        nodes, graph = kernel.join(self._nodes, episodes, support)
+        added = self._measured(nodes[len(self._nodes) :])
+        measures = np.concatenate([self._measures, added])
+        measures[:, kernel.GRAPH] = graph
+        self._spread[kernel.GRAPH] = graph.max(initial=0.0) or 1.0
+        return self._ranked(nodes, measures)
 
-    def _raw(self, nodes: I32) -> dict[str, F32]:
-        """Scores on their own scales."""
-        workspace = self._workspace
-        return {
-            "keyword": workspace.score[nodes],
-            "session": workspace.session_score[self._snapshot.nodes["session"][nodes]],
-            "vector": self._likeness(nodes),
-        }
+    def _ranked(self, nodes: I32, measures: F32) -> Ranked:
+        scale = (self._least, self._spread, self._weights)
+        parts, scores, order = kernel.score(nodes, measures, *scale)
+        return Ranked(nodes[order], scores[order], order, parts)
 
-    def _fused(self, nodes: I32) -> F32:
-        """Fused score of each node, 0 for one that is no anchor."""
-        known = self._anchors.nodes[self._order]
-        if not len(known):
-            return np.zeros(len(nodes), np.float32)
-        at = np.searchsorted(known, nodes).clip(max=len(known) - 1)
-        fused = self._anchors.scores[self._order][at]
-        return np.where(known[at] == nodes, fused, 0).astype(np.float32)
-
-    def _own(self, nodes: I32) -> F32:
-        rows = self._snapshot.nodes["vector_row"][nodes]
-        return dots_at(self._snapshot.vectors, rows, self._query)
-
-    def _likeness(self, nodes: I32) -> F32:
-        columns = self._snapshot.nodes
-        likeness = self._own(nodes)
-        for side in ("previous", "following"):
-            rows = columns[side][nodes]
-            seen = (rows >= 0) & (rows < self._snapshot.n)
-            rows = np.where(seen, rows, 0)
-            seen &= columns["status"][rows] == LIVE
-            # Where there is no neighbour, a middling one stands in for it.
-            beside = np.where(seen, self._own(rows), self._middling)
-            likeness += (np.float32(NEIGHBOUR) * beside).astype(np.float32)
-        return likeness
+    def _measured(self, nodes: I32) -> F32:
+        """What each part is made of, but for the fusion and the walk's support."""
+        measures, self._middling = kernel.measure(
+            nodes,
+            self._columns,
+            (self._workspace.score, self._workspace.session_score),
+            self._snapshot.vectors,
+            self._query,
+            self._said.speakers,
+            self._middling,
+        )
+        if self._analysis.speakers:
+            measures[:, kernel.PRESENT] = self._said.present(self._columns.session[nodes])
+        if self._analysis.windows:
+            measures[:, kernel.TIME] = time_fit_of(self._analysis, self._snapshot, nodes)
+        return measures
 
 
-def _share(values: F32, best: float) -> F32:
-    return np.minimum(values / best, 1).astype(np.float32) if best > 0 else np.zeros_like(values)
+def _columns(snapshot: Snapshot) -> kernel.Columns:
+    nodes = snapshot.nodes
+    return kernel.Columns(
+        vector_row=nodes["vector_row"],
+        status=nodes["status"],
+        flags=nodes["flags"],
+        session=nodes["session"],
+        previous=nodes["previous"],
+        following=nodes["following"],
+        speaker=nodes["speaker"],
+        length=nodes["length"],
+        n=snapshot.n,
+    )

@@ -53,7 +53,10 @@ class Stats(msgspec.Struct, frozen=True):
 
     nodes, edges   counts by kind and by relation (each edge once)
     bytes_on_disk  by file
-    notices        what was found damaged or out of date at opening, and what was done about it
+    verified       whether all files were read and found sound or made good; of a large store, whose
+                   files nobody has touched since they were found sound, that is done soon after
+                   opening
+    notices        what was found damaged or out of date, and what was done about it
     """
 
     path: str
@@ -72,4 +75,5 @@ class Stats(msgspec.Struct, frozen=True):
     dimension: int
     format_version: int
     bytes_on_disk: dict[str, int]
+    verified: bool
     notices: tuple[str, ...]

@@ -1,10 +1,12 @@
 """What one reader sees: the arrays of the graph with their watermarks, never changed under it."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..io.turn import TurnRecord
 from ..kernels.beam import Adjacency, Nodes
 from ..kernels.bm25 import Documents, Postings
 from .columns import Array
@@ -13,6 +15,8 @@ from .graph import Graph
 
 class Snapshot(NamedTuple):
     """The graph as it stood after journal row `seq`.
+
+    by_time  int32 (t,)  the timed episodes below node `timed_from`, by time, then node
 
     A writer appends behind the watermarks that the parts carry, and puts merged arrays in place of
     the old ones, which readers keep. `graph` serves texts and names, which are only appended to.
@@ -28,10 +32,21 @@ class Snapshot(NamedTuple):
     documents: Documents
     vectors: npt.NDArray[np.uint16]
     vector_nodes: npt.NDArray[np.int32]
+    by_time: npt.NDArray[np.int32]
+    timed_from: int
+    read_turns: Callable[[Sequence[int]], list[TurnRecord]]
+
+    def turns(self, episodes: Sequence[int]) -> list[TurnRecord]:
+        """The turns that episodes keep, read from the journal together."""
+        return self.read_turns(self.nodes["seq"][episodes].tolist())
 
 
-def take_snapshot(graph: Graph, vectors: npt.NDArray[np.uint16]) -> Snapshot:
-    """The graph as it stands now, with the vectors of its episodes."""
+def take_snapshot(
+    graph: Graph,
+    vectors: npt.NDArray[np.uint16],
+    read_turns: Callable[[Sequence[int]], list[TurnRecord]],
+) -> Snapshot:
+    """The graph as it stands now, with the vectors of its episodes and their turns by seq."""
     nodes = graph.nodes.arrays()
     return Snapshot(
         graph=graph,
@@ -50,6 +65,9 @@ def take_snapshot(graph: Graph, vectors: npt.NDArray[np.uint16]) -> Snapshot:
         documents=_documents(graph, nodes),
         vectors=vectors,
         vector_nodes=graph.vector_nodes["node"],
+        by_time=graph.by_time,
+        timed_from=graph.timed,
+        read_turns=read_turns,
     )
 
 
@@ -58,15 +76,13 @@ def _adjacency(graph: Graph) -> Adjacency:
     return Adjacency(
         indptr=base["indptr"],
         dst=base["dst"],
-        relation=base["relation"],
-        weight=base["weight"],
-        payload=base["payload"],
+        link=base["link"],
+        tag=base["tag"],
         head=graph.edges.heads["head"],
         next=delta.whole("next"),
         d_dst=delta["dst"],
-        d_relation=delta["relation"],
-        d_weight=delta["weight"],
-        d_payload=delta["payload"],
+        d_link=delta["link"],
+        d_tag=delta["tag"],
         m_delta=len(delta),
         n=len(graph),
     )
@@ -84,6 +100,8 @@ def _postings(graph: Graph) -> Postings:
         d_tf=delta["tf"],
         m_delta=len(delta),
         n=len(graph),
+        d_term=delta["src"],
+        d_place=delta["place"],
     )
 
 
@@ -93,7 +111,7 @@ def _documents(graph: Graph, nodes: dict[str, Array]) -> Documents:
         previous=nodes["previous"],
         following=nodes["following"],
         session=nodes["session"],
-        session_length=nodes["session_length"],
+        session_length=nodes["length"],
         n_docs=graph.n_docs,
         total_length=graph.total_length,
         n_sessions=graph.n_sessions,

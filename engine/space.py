@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -15,24 +16,34 @@ from ..io.row import Appended, Row
 from ..io.snapshot import newest_snapshot, write_snapshot
 from ..io.turn import TurnRecord
 from ..llm.embedder import Embedder, unrelated_cosine
-from .columns import below, prefixed
+from .checks import Checks
+from .columns import Array, below, prefixed
 from .config import GraphConfig
 from .graph import Graph
 from .indexing import index_turn
-from .schema import Kind, Relation
+from .schema import Relation
 from .snapshot import Snapshot, take_snapshot
 from .stage import Stage
-from .vector_index import Near, VectorIndex, rules
+from .vector_index import VectorIndex, rules
 from .vectors import Vectors
 
 F32 = npt.NDArray[np.float32]
+I32 = npt.NDArray[np.int32]
 
-GRAPH_VERSION: Final = "1"
+GRAPH_VERSION: Final = "2"
 """Version of the rules that derive the graph; snapshots of another one are rebuilt."""
 PUBLISH_ROWS: Final = 4096
 """Journal rows after which a snapshot is published, which bounds the replay at the next open."""
 PUBLISH_SHARE: Final = 16
 """A large space waits for this part of its rows, so that the cost of a row does not grow."""
+
+
+_NEEDED_FIRST: Final = (
+    *("nodes.kind", "nodes.status", "nodes.flags", "nodes.speaker", "nodes.session"),
+    *("nodes.previous", "nodes.following", "nodes.length", "nodes.vector_row"),
+    *("vocabulary.hashes", "keys.hashes"),
+)
+"""Arrays of which any answer reads hundreds of rows, here and there."""
 
 
 class Space:
@@ -65,11 +76,14 @@ class Space:
         self._vectors = Vectors(
             directory, embedder, self.journal, read_only=read_only, tell=self.notices.append
         )
+        self._beside = ThreadPoolExecutor(1, "cuegraph-neighbours")
         self.index = VectorIndex()
         self._published = 0
         self._behind = False
+        self._checks = Checks()
         self.graph = self._load()
         self._catch_up()
+        self._checks.start()
 
     def add(self, records: Sequence[TurnRecord]) -> list[Appended]:
         """What became of each turn, once those added are safe on disk and in the graph."""
@@ -94,7 +108,7 @@ class Space:
         """What has been acknowledged so far, by this process or another one."""
         # One at a time: `changed` tells of a change once, and whoever comes next must see it too.
         with self._refreshing:
-            self._behind |= self.journal.changed()
+            self._behind |= self.journal.changed() or bool(self._checks.faults)
             if self._behind:
                 with self._lock:
                     self._catch_up()
@@ -111,6 +125,7 @@ class Space:
                 self.directory,
                 {**self.graph.arrays(), **prefixed("hnsw", self.index.arrays())},
                 seq=self.graph.seq,
+                max_seq=self.journal.last_seq(),
                 space=self.journal.space,
                 stamp={
                     **self._stamp,
@@ -138,9 +153,16 @@ class Space:
             try:
                 self.publish()
             finally:
+                self._checks.close()
+                self._beside.shutdown()
                 self.index.close()
                 self._vectors.close()
                 self.journal.close()
+
+    @property
+    def verified(self) -> bool:
+        """Whether all files have been read and were found sound, or were mended, since opening."""
+        return self._checks.passed
 
     @property
     def _stamp(self) -> Mapping[str, str]:
@@ -159,62 +181,97 @@ class Space:
             space=self.journal.space,
             max_seq=self.journal.last_seq(),
             expected_stamp=self._stamp,
+            read_only=self.read_only,
         )
         self.notices += notices
         if loaded is None:
             return Graph()
-        self.index = VectorIndex(below("hnsw", loaded.arrays))
-        sound = self._vectors.sound(loaded.stamp["vectors"])
-        self._published = loaded.seq if sound else -1
+        loaded.read_ahead(_NEEDED_FIRST)
+        if loaded.check:
+            self._checks.put_off("snapshot", loaded.check)
+        self._vectors.expect(loaded.stamp["vectors"], self._checks)
+        self.index = VectorIndex(below("hnsw", loaded.arrays), on_disk=self._vectors.on_disk)
+        self._published = loaded.seq
         return Graph(loaded.arrays)
 
     def _catch_up(self) -> None:
         """Follow the journal from where the graph stands."""
+        self._mend()
         while rows := list(self.journal.rows_after(self.graph.seq, limit=PUBLISH_ROWS)):
+            if not self.read_only and not self._checks.passed:
+                # What is written must not come from anything damaged.
+                self._checks.finish()
+                self._mend()
+                continue
             self._vectors.repair(rows)
             self._index_rows(rows)
         self._take()
 
+    def _mend(self) -> None:
+        """Make good what the checks of opened files found damaged."""
+        faults = self._checks.faults
+        if faults:
+            self._behind, self._published = True, -1
+        if "vectors" in faults:
+            self._vectors.mend()
+            del faults["vectors"]
+        if "snapshot" in faults:
+            self.notices.append(faults.pop("snapshot"))
+            self.index.close()
+            self.graph, self.index = Graph(), VectorIndex()
+
     def _take(self) -> None:
-        self._snapshot = take_snapshot(self.graph, self._vectors.view(len(self.graph.vector_nodes)))
+        vectors = self._vectors.view(len(self.graph.vector_nodes))
+        self._snapshot = take_snapshot(self.graph, vectors, self.journal.turns)
 
     def _index_rows(self, rows: Sequence[Row]) -> None:
         first = len(self.graph.vector_nodes)
         stop = first + sum(row.vector_row is not None for row in rows)
         vectors = self._vectors.view(stop)
         floor = self._unrelated + self.config.similar_floor * (1 - self._unrelated)
-        near = self.index.neighbours(vectors, first, stop, self.config.similar, floor)
-        stage = Stage(self.graph)
+        # The neighbours take as long as all the rest, and a core of their own.
+        neighbours = (vectors, first, stop, self.config.similar, floor)
+        near = self._beside.submit(self.index.neighbours, *neighbours)
+        stage, ends = Stage(self.graph), list[int]()
         for row in rows:
             if row.kind == "turn":
-                self._index_turn(stage, row, near, first)
+                self._index_turn(stage, row)
             elif row.kind == "delete":
-                self.graph.delete(self._node_of(row.target()))
+                (node,) = self.graph.episodes_of([row.target()])
+                self.graph.delete(node)
             elif row.vector_row is not None:  # of a kind that a later version writes
                 self.graph.vector_nodes.append(node=-1)
             self.graph.seq = row.seq
+            if row.vector_row is not None:
+                ends.append(len(stage))
+        self._link_similar(stage, first, np.array(ends, np.int64), *near.result())
         stage.flush()
         self.index.cover(vectors)
 
-    def _index_turn(self, stage: Stage, row: Row, near: Near, first: int) -> None:
+    def _index_turn(self, stage: Stage, row: Row) -> None:
         vector_row = -1 if row.vector_row is None else row.vector_row
         node = index_turn(stage, row.seq, row.turn(), vector_row, self.config)
-        if vector_row < 0:
-            return
-        self.graph.vector_nodes.append(node=node)
-        rows, cosines = near[0][vector_row - first], near[1][vector_row - first]
-        others = np.where(rows >= 0, self.graph.vector_nodes["node"][rows], -1)
-        known = others >= 0
-        weights = self._similarity(cosines[known]).tolist()
-        stage.link(node, others[known].tolist(), Relation.SIMILAR, weights)
+        if vector_row >= 0:
+            self.graph.vector_nodes.append(node=node)
+
+    def _link_similar(self, stage: Stage, first: int, ends: Array, rows: I32, cosines: F32) -> None:
+        """Edges from the episodes of the vectors from `first` on to those that are most like them.
+
+        ends           int64 (m,)  where the stage ended with each vector's row
+        rows, cosines  int32 and float32 (m, k)  each vector's neighbours, or -1
+
+        They stand where they would if they had been known at once: the graph must not depend on
+        how many turns came together.
+        """
+        nodes = self.graph.vector_nodes["node"]
+        new, others = np.broadcast_to(nodes[first:, None], rows.shape), nodes[rows]
+        known = (rows >= 0) & (others >= 0) & (new >= 0)
+        places = np.broadcast_to(ends[:, None], rows.shape)[known]
+        weights = self._similarity(cosines[known])
+        stage.insert(places, new[known], others[known], Relation.SIMILAR, weights)
 
     def _similarity(self, cosine: F32) -> F32:
         """Cosines on the scale from unrelated texts (0) to the same text (1)."""
         scaled: F32 = (cosine - np.float32(self._unrelated)) / np.float32(1 - self._unrelated)
-        return np.maximum(scaled, np.float32(0))
-
-    def _node_of(self, seq: int) -> int:
-        """Node of the episode that a journal row holds; episodes stand in journal order."""
-        nodes = self.graph.nodes
-        episodes = np.flatnonzero(nodes["kind"] == Kind.EPISODE)
-        return int(episodes[np.searchsorted(nodes["seq"][episodes], seq)])
+        # Of float16 rows the same text can come out at a little more than 1.
+        return np.clip(scaled, np.float32(0), np.float32(1))

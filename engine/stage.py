@@ -5,12 +5,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .graph import EDGES, Graph
+from ..kernels.beam import pack
+from .columns import Array
+from .graph import Graph
 from .schema import RELATIONS, Relation, reverse
+
+_PRESENT = 4096
+"""Sessions whose speakers are remembered; of others they are read from the edges again."""
 
 
 class Stage:
-    """Edges, triples and postings that `flush` appends to a graph, in the order they came in.
+    """Edges and postings that `flush` appends to a graph, in the order they came in.
 
     Appending to an array costs microseconds whatever its length, appending to a list a fraction of
     one: a turn has some sixty entries.
@@ -22,8 +27,11 @@ class Stage:
 
     def _empty(self) -> None:
         self._src: list[int] = []
-        self._columns: dict[str, list[float]] = {name: [] for name in EDGES}
-        self._triples: dict[str, list[int]] = {"cue": [], "tag": [], "content": []}
+        self._dst: list[int] = []
+        self._relation: list[int] = []
+        self._weight: list[float] = []
+        self._tag: list[int] = []
+        self._inserted: tuple[Array, ...] = ()
         self._terms: list[int] = []
         self._docs: list[int] = []
         self._tfs: list[int] = []
@@ -31,18 +39,30 @@ class Stage:
 
     def link(self, src: int, dsts: Sequence[int], relation: int, weights: Sequence[float]) -> None:
         """Edges from one node to others, and their reverses."""
-        m = len(dsts)
-        self._link([src] * m, dsts, relation, weights, [-1] * m)
+        self._link([src] * len(dsts), dsts, relation, weights, -1)
+
+    def __len__(self) -> int:
+        """Edges staged so far, reverses included: a place to insert further ones at."""
+        return len(self._src)
+
+    def insert(self, places: Array, src: Array, dst: Array, relation: int, weight: Array) -> None:
+        """Edges src[i] -> dst[i], with their reverses, put in where the stage once ended.
+
+        places int (m,), src and dst int32 (m,), weight float32 (m,)
+        """
+        both = np.repeat(np.array([relation, reverse(relation)], np.uint8), len(src))
+        self._inserted = (
+            np.tile(places, 2),
+            np.concatenate([src, dst]),
+            np.concatenate([dst, src]),
+            both,
+            np.tile(weight, 2),
+        )
 
     def add_triples(self, cues: Sequence[int], tag: int, content: int, weight: float) -> None:
-        """Triples (cue, tag or -1, content), and the derived CUES edge of each with its row."""
+        """Triples (cue, number of a tag or -1, content): a CUES edge each."""
         m = len(cues)
-        first = len(self.graph.triples) + len(self._triples["cue"])
-        self._triples["cue"] += cues
-        self._triples["tag"] += [tag] * m
-        self._triples["content"] += [content] * m
-        rows = range(first, first + m)
-        self._link(cues, [content] * m, Relation.CUES, [weight] * m, rows)
+        self._link(cues, [content] * m, Relation.CUES, [weight] * m, tag)
 
     def post(self, terms: Sequence[int], doc: int, tfs: Iterable[int]) -> None:
         """Occurrences of terms, each once, in a document."""
@@ -52,25 +72,39 @@ class Stage:
         self._degrees.update(terms)
 
     def degree(self, term: int) -> int:
-        """Documents that hold a term so far, those staged included; 0 for -1, an unknown term."""
-        kept = self.graph.postings
-        return self._degrees[term] + (kept.degree(term) if 0 <= term < len(kept) else 0)
+        """Documents that hold a term so far, those staged included."""
+        return self._degrees[term] + self.graph.postings.degree(term)
 
     def flush(self) -> None:
         """Put everything into the graph; the stage is empty again."""
         graph = self.graph
-        if self._triples["cue"]:
-            graph.triples.extend(**self._triples)
         graph.edges.grow(len(graph))
         if self._src:
-            columns = {n: np.array(v, EDGES[n]) for n, v in self._columns.items()}
-            graph.edges.extend(np.array(self._src, np.int32), **columns)
-            graph.relations += np.bincount(columns["relation"], minlength=RELATIONS)
+            src, dst, relation, weight, tag = self._edges()
+            graph.edges.extend(src, dst=dst, link=pack(relation, weight), tag=tag)
+            graph.relations += np.bincount(relation, minlength=RELATIONS)
         graph.postings.grow(len(graph.vocabulary))
         graph.postings.extend(
             np.array(self._terms, np.int32), doc=self._docs, tf=np.array(self._tfs, np.uint16)
         )
+        if len(graph.present) > _PRESENT:
+            graph.present.clear()
         self._empty()
+
+    def _edges(self) -> list[Array]:
+        """All staged edges as columns: src, dst, relation, weight, tag."""
+        staged: list[Array] = [
+            np.array(self._src, np.int32),
+            np.array(self._dst, np.int32),
+            np.array(self._relation, np.uint8),
+            np.array(self._weight, np.float32),
+            np.array(self._tag, np.int32),
+        ]
+        if not self._inserted:
+            return staged
+        places, *columns = self._inserted
+        columns = [*columns, np.full(len(places), -1, np.int32)]
+        return [np.insert(old, places, new) for old, new in zip(staged, columns, strict=True)]
 
     def _link(
         self,
@@ -78,14 +112,14 @@ class Stage:
         dsts: Sequence[int],
         relation: int,
         weights: Sequence[float],
-        payload: Sequence[int],
+        tag: int,
     ) -> None:
-        m, columns = len(dsts), self._columns
+        m = len(dsts)
         self._src += srcs
         self._src += dsts
-        columns["dst"] += dsts
-        columns["dst"] += srcs
-        columns["relation"] += [relation] * m + [reverse(relation)] * m
-        for _ in range(2):
-            columns["weight"] += weights
-            columns["payload"] += payload
+        self._dst += dsts
+        self._dst += srcs
+        self._relation += [relation] * m + [reverse(relation)] * m
+        self._weight += weights
+        self._weight += weights
+        self._tag += [tag] * (2 * m)

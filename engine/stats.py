@@ -32,7 +32,7 @@ def stats_of(space: Space) -> Stats:
         edges={
             r.name: int(graph.relations[r]) for r in Relation if r % 2 == 0 and graph.relations[r]
         },
-        triples=len(graph.triples),
+        triples=int(graph.relations[Relation.CUES]),
         terms=len(graph.vocabulary),
         journal_rows=snapshot.seq,
         vectors=len(graph.vector_nodes),
@@ -41,5 +41,6 @@ def stats_of(space: Space) -> Stats:
         dimension=space.embedder.dimension,
         format_version=FORMAT_VERSION,
         bytes_on_disk=space.bytes_on_disk(),
+        verified=space.verified,
         notices=tuple(space.notices),
     )

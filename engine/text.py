@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import snowballstemmer
+import Stemmer
 
 # Scripts written without spaces (Han, kana, Hangul): their runs are indexed by single characters
 # and by pairs, so that any part of a run finds it.
@@ -80,4 +80,4 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    return snowballstemmer.stemmer("english")
+    return Stemmer.Stemmer("english")

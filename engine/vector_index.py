@@ -1,6 +1,6 @@
 """Nearest vectors: a graph over whole blocks of rows, and an exact scan of the rows behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -51,8 +51,17 @@ class VectorIndex:
     and put in place whole.
     """
 
-    def __init__(self, arrays: Mapping[str, I32] | None = None) -> None:
-        """An empty index, or the one that `arrays()` gave; ValueError where sizes do not fit."""
+    def __init__(
+        self,
+        arrays: Mapping[str, I32] | None = None,
+        *,
+        on_disk: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """An empty index, or the one that `arrays()` gave; ValueError where sizes do not fit.
+
+        on_disk  whether many of the vectors are likely to be read from the disk yet
+        """
+        self._on_disk = on_disk
         index = hnsw.from_arrays(_M, **arrays) if arrays else _NO_ROWS
         # Readers use that of the last `cover` or, with a snapshot of before, of the last but one.
         self._shown = index
@@ -84,7 +93,8 @@ class VectorIndex:
             return allowed[topk(dots_at(vectors, allowed, query), k)]
         n = len(vectors)
         k, stops = min(k, n), np.array([n])
-        rows, _ = hnsw.nearest(self._for_reader(n), vectors, query[None], stops, k, max(_EF, k))
+        index, ef = self._for_reader(n), max(_EF, k)
+        rows, _ = hnsw.nearest(index, vectors, query[None], stops, k, ef, ahead=self._on_disk())
         return rows.reshape(-1)
 
     def neighbours(self, vectors: U16, start: int, stop: int, k: int, floor: float) -> Near:

@@ -1,21 +1,27 @@
 """The vectors of a space: embedded once, checked, and embedded anew where they are damaged."""
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from ..io.durable import SMALL_BYTES
 from ..io.errors import StoreError
 from ..io.journal import Journal
 from ..io.row import Row
+from ..io.snapshot import Check
 from ..io.turn import TurnRecord
 from ..io.vectors import FILE_NAME, VectorFile
 from ..llm.embedder import Embedder
+from .checks import Checks
 
 U16 = npt.NDArray[np.uint16]
 Halves = npt.NDArray[np.float16]
+
+_PAGE_ROWS = 4096  # of the journal, held in memory at a time
 
 
 class Vectors:
@@ -56,8 +62,15 @@ class Vectors:
         """The first rows as the bits of their float16, mapped."""
         return self._file.view(rows)
 
+    def on_disk(self) -> bool:
+        """Whether many vectors are likely to be on the disk alone."""
+        return self._file.on_disk()
+
     def mark(self, rows: int) -> str:
-        """What the first rows add up to: their number and a crc32 over all of them."""
+        """What the first rows add up to: their number and a crc32 over all of them.
+
+        Rows that a mark was `expected` of are not read again: they add up to what they should.
+        """
         if rows < self._summed:
             self._summed, self._sum = 0, 0
         if rows > self._summed:
@@ -65,26 +78,40 @@ class Vectors:
             self._summed, self._sum = rows, zlib.crc32(added.data, self._sum)
         return f"{rows}:{self._sum}"
 
-    def sound(self, mark: str) -> bool:
-        """Whether the file holds what `mark` was told of; else its rows are checked and mended."""
-        rows = int(mark.partition(":")[0])
-        if self._file.rows >= rows and self.mark(rows) == mark:
-            return True
-        self._summed, self._sum = 0, 0
-        held = (row for row in self._journal.rows_after(0) if row.vector_row is not None)
-        self.repair(row for row in held if (row.vector_row or 0) < rows)
-        return False
+    def expect(self, mark: str, checks: Checks) -> None:
+        """Take the first rows to be what `mark` was told of, and leave it to `checks` whether so.
 
-    def repair(self, rows: Iterable[Row]) -> None:
+        Until then a damaged vector gives a wrong likeness, and no other harm: it is only numbers to
+        multiply with. A small file is checked now, as is one that is too short.
+        """
+        self._summed, self._sum = map(int, mark.split(":"))
+        now = self._file.nbytes <= SMALL_BYTES or self._file.rows < self._summed
+        check = self._check(self._summed, self._sum)
+        (checks.make if now else checks.put_off)("vectors", check)
+
+    def _check(self, rows: int, crc: int) -> Check:
+        if self._file.rows < rows:
+            yield f"expected {rows} vectors, got {self._file.rows}, at {self._path}"
+        elif (yield from self._file.crc32(rows)) != crc:
+            yield f"expected vectors to match their crc32, got others, at {self._path}"
+
+    def mend(self) -> None:
+        """Repair whatever row of the journal has a vector that is damaged."""
+        self._summed, self._sum = 0, 0
+        rows, broken = self._journal.rows_after(0), list[Row]()
+        while page := list(islice(rows, _PAGE_ROWS)):
+            broken += self._broken(page)
+        self.repair(broken)
+
+    def repair(self, rows: Sequence[Row]) -> None:
         """Embed anew the vectors of journal rows that are lost or do not match their checksums.
 
         StoreError where that cannot be, because the space is only read.
         """
-        stored = list(rows)
-        broken = self._broken(stored)
+        broken = self._broken(rows)
         if broken and self._read_only and not self._file.rows:
             self._file = self._open()  # it was opened before the first vector came
-            broken = self._broken(stored)
+            broken = self._broken(rows)
         if not broken:
             return
         if self._read_only:

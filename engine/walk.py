@@ -17,6 +17,8 @@ from .snapshot import Snapshot
 F32 = npt.NDArray[np.float32]
 I32 = npt.NDArray[np.int32]
 _SEED_FLOOR = 50
+_FORWARD = [(relation.value, Relation(relation & ~1).name) for relation in Relation]
+"""Each relation, and what weights are given by: its name, or that of the one it reverses."""
 
 
 class Walk(NamedTuple):
@@ -85,16 +87,12 @@ def walk(
     )
 
 
-def supported(anchors: I32, walk: Walk, snapshot: Snapshot, mask: Mask | None) -> tuple[I32, F32]:
-    """Anchors and the episodes that the walk came to, with the support that it gave each."""
-    reached = snapshot.nodes["kind"][walk.rows] == Kind.EPISODE
+def reached(walk: Walk, snapshot: Snapshot, mask: Mask | None) -> tuple[I32, F32]:
+    """Episodes that the walk came to and that the filters let pass, and the support of each."""
+    passing = snapshot.nodes["kind"][walk.rows] == Kind.EPISODE
     if mask is not None:
-        reached &= mask[walk.rows]
-    rows, support = walk.rows[reached], walk.support[reached]
-    nodes = np.union1d(anchors, rows).astype(np.int32)
-    values = np.zeros(len(nodes), np.float32)
-    values[np.searchsorted(nodes, rows)] = support
-    return nodes, values
+        passing &= mask[walk.rows]
+    return walk.rows[passing], walk.support[passing]
 
 
 def relation_gain(
@@ -105,26 +103,17 @@ def relation_gain(
     phi is the mean of the intents' weights, by the share that each has (MAGMA, phi = w . onehot);
     the maximum is taken over the relations of which the memory has edges, int64 (16,) `relations`.
     """
+    phi: dict[str, float] = {}
+    for name in INTENTS:
+        for relation, weight in config.phi[name].items():
+            phi[relation] = phi.get(relation, 0.0) + intent[name] * weight
+    count = relations.tolist()
+    fits = {code: phi[name] for code, name in _FORWARD if count[code] and name in phi}
     gain = np.zeros(RELATIONS, np.float32)
-    opened = [
-        relation for relation in Relation if relations[relation] and _is_open(relation, config)
-    ]
-    phi = {
-        relation: sum(intent[i] * config.phi[i].get(forward(relation), 0.0) for i in INTENTS)
-        for relation in opened
-    }
-    for relation in opened:
-        gain[relation] = np.exp(config.structure * (phi[relation] - max(phi.values())))
+    if fits:
+        values = np.array(list(fits.values()))
+        gain[list(fits)] = np.exp(config.structure * (values - values.max()))
     return gain
-
-
-def forward(relation: Relation) -> str:
-    """Name of a relation, or of the one that it reverses: what weights are given by."""
-    return Relation(relation & ~1).name
-
-
-def _is_open(relation: Relation, config: BeamConfig) -> bool:
-    return any(forward(relation) in config.phi[intent] for intent in INTENTS)
 
 
 def _seed_scores(scores: F32, seeds: int) -> F32:

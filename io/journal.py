@@ -26,7 +26,9 @@ FILE_NAME = "journal.sqlite"
 #: one crc32 each. The second argument holds the items' positions in the appended sequence.
 WriteVectors = Callable[[int, list[int]], list[int]]
 
+_SELECT = "SELECT seq, kind, key, recorded_us, agent, vector_row, vector_crc, body FROM record"
 _PAGE_ROWS = 4096  # read under one lock: enough to be fast, few enough not to hold up a writer
+_PAGE_SEQS = 500  # parameters of one statement, of which old SQLites take 999
 
 
 def now_us() -> int:
@@ -152,17 +154,32 @@ class Journal:
         left = limit
         while left is None or left > 0:
             size = _PAGE_ROWS if left is None else min(left, _PAGE_ROWS)
-            page = self._database.rows(
-                "SELECT seq, kind, key, recorded_us, agent, vector_row, vector_crc, body"
-                " FROM record WHERE seq > ? ORDER BY seq LIMIT ?",
-                *(seq, size),
-            )
+            query = f"{_SELECT} WHERE seq > ? ORDER BY seq LIMIT ?"
+            page = self._database.rows(query, seq, size)
             for values in page:
                 yield Row(*values)
             if len(page) < size:
                 return
             seq = page[-1][0]
             left = None if left is None else left - size
+
+    def turns(self, seqs: Sequence[int]) -> list[TurnRecord]:
+        """The turns that rows hold, in the order of `seqs`, which may name one twice.
+
+        StoreError for a seq that is no turn's.
+        """
+        found: dict[int, TurnRecord] = {}
+        for start in range(0, len(seqs), _PAGE_SEQS):
+            page = [int(seq) for seq in seqs[start : start + _PAGE_SEQS]]
+            # Not by kind: SQLite would rather walk its index of all turns than look up these.
+            query = f"{_SELECT} WHERE seq IN ({','.join('?' * len(page))})"
+            rows = (Row(*values) for values in self._database.rows(query, *page))
+            found |= {row.seq: row.turn() for row in rows if row.kind == "turn"}
+        try:
+            return [found[seq] for seq in seqs]
+        except KeyError as missing:
+            expected = f"expected a turn in journal row {int(missing.args[0])}, got none"
+            raise StoreError(f"{expected}, at {self.path}") from None
 
     def last_seq(self) -> int:
         """The newest row's seq, 0 in an empty journal."""

@@ -1,6 +1,7 @@
 """A row of the journal, and the records that its body may hold."""
 
-from typing import Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -46,10 +47,16 @@ class Row(msgspec.Struct, frozen=True):
 
     def _decoded(self, record: type[_Record]) -> _Record:
         try:
-            return msgspec.msgpack.decode(self.body, type=record)
+            decoded: _Record = _DECODERS[record].decode(self.body)
+            return decoded
         except msgspec.DecodeError as exc:
             where = f"journal row {self.seq} ({self.kind})"
             raise StoreError(f"expected a {record.__name__}, got '{exc}', at {where}") from exc
+
+
+_DECODERS: Mapping[type, msgspec.msgpack.Decoder[Any]] = {
+    record: msgspec.msgpack.Decoder(record) for record in (TurnRecord, DeleteRecord)
+}
 
 
 class Appended(msgspec.Struct, frozen=True):

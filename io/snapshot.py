@@ -1,36 +1,47 @@
-"""Snapshots: named arrays in one Arrow file each, derived from the journal, mapped on open.
+"""The snapshot: all that is derived from the journal, as one file that is mapped on open.
 
-A file holds one record batch of one row; each array is one large_list cell of it, so that arrays
-of different lengths share a file and come back without a copy. A header in the schema's metadata
-names every array with its dtype, length and crc32, and carries a crc32 of itself: whatever does
-not match is reported and passed over, since a snapshot can always be made anew.
+Whatever does not match its checksums, or is of another space or stamp, is reported and passed over,
+since a snapshot can always be made anew.
+
+Kernels follow the numbers in these arrays without a look at their bounds. So arrays are handed out
+only where all their bytes were found to match: either now, or when the file was written or last
+read whole, and has not been touched since (see `trust`). What was only trusted comes with a check
+of the bytes that is still to be made: a bit that the disk itself has lost shows no earlier.
 """
 
 import fcntl
 import mmap
 import os
 import re
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from .durable import disk_errors, make_directory, sync_directory
-from .errors import InputError
+from . import arrays as named
+from .arrays import Array, Described, Header, Unusable
+from .durable import (
+    crc32_in_pieces,
+    disk_errors,
+    make_directory,
+    map_once,
+    map_scattered,
+    read_ahead,
+    sync_directory,
+)
+from .trust import Identity, distrust, trust, trusted
 
 SNAPSHOT_VERSION = 1
 FOLDER = "snapshot"
 
-_KEPT = 2  # the newest, and one to fall back on where it is damaged
+#: Made piece by piece, some ms each: gives None after a piece, and in the end what is wrong, if
+#: anything is.
+Check = Iterator[str | None]
+
 _NAME = re.compile(r"\d{20}\.arrow")
-_KINDS = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"}
-_HEADER, _HEADER_CRC = b"cuegraph", b"cuegraph_crc32"
 
 
 class Loaded(msgspec.Struct, frozen=True, eq=False):
@@ -39,113 +50,85 @@ class Loaded(msgspec.Struct, frozen=True, eq=False):
     seq     the journal position that it stands for
     stamp   what its writer said about it
     arrays  1-d, read-only, mapped from the file at `path`
+    check   compares all arrays with their crc32 and gives a notice where one does not match; None
+            where that has just been done
+    starts  where in `mapped`, the file, each array begins
     """
 
     path: Path
     seq: int
     stamp: dict[str, str]
-    arrays: dict[str, npt.NDArray[Any]]
+    arrays: dict[str, Array]
+    check: Check | None
+    mapped: mmap.mmap
+    starts: dict[str, int]
+
+    def read_ahead(self, names: Iterable[str]) -> None:
+        """Have the system begin to read some arrays, of which many parts will be needed soon.
+
+        What else is needed of a large file is read page by page, and waited for.
+        """
+        for name in names:
+            start = self.starts[name]
+            read_ahead(self.mapped, start, start + self.arrays[name].nbytes)
 
 
-class _Array(msgspec.Struct, frozen=True, array_like=True):
-    name: str
-    dtype: str
-    length: int
-    crc: int
+class _Ours(NamedTuple):
+    """What a header must say."""
 
-
-class _Header(msgspec.Struct, frozen=True):
-    version: int
-    seq: int
     space: str
+    max_seq: int
     stamp: dict[str, str]
-    arrays: list[_Array]
-
-
-class _Unusable(Exception):
-    """Why a file is passed over; becomes a notice."""
 
 
 def write_snapshot(
     directory: Path,
-    arrays: Mapping[str, npt.NDArray[Any]],
+    arrays: Mapping[str, Array],
     *,
     seq: int,
+    max_seq: int,
     space: str,
     stamp: Mapping[str, str],
 ) -> Path:
     """The path of a new snapshot below the space's `directory`, once it is safe on disk.
 
-    arrays  1-d, of any integer or float dtype; InputError for others
-    seq     the journal position that the arrays stand for
-    space   the journal's random name
-    stamp   whatever else a reader must agree with, as versions and the embedder
+    arrays   1-d, of any integer or float dtype; InputError for others
+    seq      the journal position that the arrays stand for
+    max_seq  the journal's last position
+    space    the journal's random name
+    stamp    whatever else a reader must agree with, as versions and the embedder
 
-    Readers see the whole file or none. The two newest are kept; leftovers of crashed writers go.
+    Readers see the whole file or none. It is trusted from now on, and takes the place of the one
+    before; one that another process has written since then stays. Leftovers of crashed writers go.
     """
-    batch = _batch({n: _native(n, a) for n, a in arrays.items()}, seq, space, dict(stamp))
+    batch = named.packed(arrays, SNAPSHOT_VERSION, seq, space, stamp)
     folder = directory / FOLDER
     make_directory(folder)
     with disk_errors("a snapshot folder that can be written", folder), _publishing(folder):
         path = folder / f"{seq:020d}.arrow"
         _write_file(path, batch)
-        _remove_all_but_newest(folder, path)
+        trust(path, Identity.of(path))
+        _remove_others(path, range(seq, max_seq + 1))
         return path
 
 
 def newest_snapshot(
-    directory: Path, *, space: str, max_seq: int, expected_stamp: Mapping[str, str]
+    directory: Path,
+    *,
+    space: str,
+    max_seq: int,
+    expected_stamp: Mapping[str, str],
+    read_only: bool = False,
 ) -> tuple[Loaded | None, list[str]]:
     """The newest sound snapshot, or None, and a notice for each file that was passed over.
 
     expected_stamp  what its stamp must say; whatever else it says is for the caller to read
+    read_only       do not record that a file was found sound
 
     Passed over: damaged files, those of another space or stamp, those beyond `max_seq`, the
     journal's last position. No snapshot at all is no notice.
     """
-    notices: list[str] = []
-    for path in _newest_first(directory / FOLDER):
-        try:
-            loaded = _load(path, space, max_seq, dict(expected_stamp))
-        except FileNotFoundError:
-            # A writer has just replaced it by a newer one: look again.
-            return newest_snapshot(
-                directory, space=space, max_seq=max_seq, expected_stamp=expected_stamp
-            )
-        except _Unusable as reason:
-            notices.append(f"snapshot passed over: {reason}, at {path}")
-        # What Arrow says of a damaged file spans its own errors and Python's.
-        except (pa.ArrowException, OSError, ValueError, KeyError, msgspec.MsgspecError) as exc:
-            notices.append(f"snapshot passed over: expected a sound file, got '{exc}', at {path}")
-        else:
-            return loaded, notices
-    return None, notices
-
-
-def _native(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array in the machine's byte order, without gaps; InputError for what cannot be kept."""
-    if array.ndim != 1 or array.dtype.str[1:] not in _KINDS:
-        got = f"{array.dtype} of {array.ndim} dimensions"
-        raise InputError(f"array {name}: expected 1-d of an integer or float dtype, got {got}")
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-
-
-def _batch(
-    arrays: Mapping[str, npt.NDArray[Any]], seq: int, space: str, stamp: dict[str, str]
-) -> pa.RecordBatch:
-    described = [_Array(n, a.dtype.str, len(a), zlib.crc32(a.data)) for n, a in arrays.items()]
-    header = msgspec.json.encode(_Header(SNAPSHOT_VERSION, seq, space, stamp, described))
-    columns = [_column(array) for array in arrays.values()]
-    fields = [pa.field(n, c.type) for n, c in zip(arrays, columns, strict=True)]
-    metadata = {_HEADER: header, _HEADER_CRC: str(zlib.crc32(header)).encode()}
-    return pa.record_batch(columns, schema=pa.schema(fields, metadata))
-
-
-def _column(array: npt.NDArray[Any]) -> pa.Array:
-    """One large_list cell that holds the array, without a copy."""
-    buffers = [None, pa.py_buffer(array)]
-    values = pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), buffers)
-    return pa.LargeListArray.from_arrays(pa.array([0, len(array)], pa.int64()), values)
+    return _newest(directory, _Ours(space, max_seq, dict(expected_stamp)), read_only)
 
 
 @contextmanager
@@ -159,14 +142,13 @@ def _publishing(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _write_file(path: Path, batch: pa.RecordBatch) -> None:
+def _write_file(path: Path, batch: Any) -> None:
     for leftover in path.parent.glob("*.tmp"):
         leftover.unlink()  # of a crashed writer: a living one would hold the lock
     temporary = path.with_name(f"{path.stem}.tmp")
     try:
         with temporary.open("xb") as file:
-            with pa.ipc.new_file(file, batch.schema) as writer:
-                writer.write_batch(batch)
+            named.write(batch, file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -175,63 +157,88 @@ def _write_file(path: Path, batch: pa.RecordBatch) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _remove_others(written: Path, kept: range) -> None:
+    """Older snapshots, and those beyond the journal's end: it was put back in time since."""
+    for path in _newest_first(written.parent):
+        if int(path.stem) not in kept:
+            path.unlink()
+
+
 def _newest_first(folder: Path) -> list[Path]:
     files = [p for p in folder.glob("*.arrow") if _NAME.fullmatch(p.name) and p.is_file()]
     return sorted(files, key=lambda path: path.name, reverse=True)
 
 
-def _remove_all_but_newest(folder: Path, written: Path) -> None:
-    """Keep `written` in any case: a higher seq may be of a journal since put back in time."""
-    for path in _newest_first(folder)[_KEPT:]:
-        if path != written:
-            path.unlink()
+def _newest(directory: Path, ours: _Ours, read_only: bool) -> tuple[Loaded | None, list[str]]:
+    notices: list[str] = []
+    for path in _newest_first(directory / FOLDER):
+        try:
+            return _load(path, ours, read_only), notices
+        except FileNotFoundError:
+            # A writer has just replaced it by a newer one: look again.
+            return _newest(directory, ours, read_only)
+        except Unusable as reason:
+            notices.append(_passed_over(path, str(reason)))
+        except (OSError, ValueError) as exc:  # what cannot be opened or mapped
+            notices.append(_passed_over(path, f"expected a sound file, got '{exc}'"))
+    return None, notices
 
 
-def _load(path: Path, space: str, max_seq: int, stamp: dict[str, str]) -> Loaded:
-    batch = _mapped_batch(path)
-    header = _read_header(batch.schema)
+def _load(path: Path, ours: _Ours, read_only: bool) -> Loaded:
+    with path.open("rb") as file:
+        identity = Identity.of(path, file.fileno())
+        settled = identity.settled()  # before anything is read
+        mapped = map_scattered(file.fileno())
+        once = map_once(file.fileno())
+    header, arrays = named.read(mapped)
+    _expect(header, path, ours)
+    starts = _starts(arrays, mapped)
+    check = _check(once, header.arrays, starts)
+    later: Check | None = None
+    if trusted(path, identity):
+        later = _made_later(check, path, read_only)
+    elif fault := next(filter(None, check), None):
+        raise Unusable(fault)
+    elif settled and not read_only:
+        trust(path, identity)
+    return Loaded(path, header.seq, header.stamp, arrays, later, mapped, starts)
+
+
+def _expect(header: Header, path: Path, ours: _Ours) -> None:
     for what, expected, got in (
         ("version", SNAPSHOT_VERSION, header.version),
-        ("space", space, header.space),
-        ("stamp", stamp, {name: header.stamp.get(name) for name in stamp}),
+        ("space", ours.space, header.space),
+        ("stamp", ours.stamp, {name: header.stamp.get(name) for name in ours.stamp}),
         ("seq as in the name", int(path.stem), header.seq),
     ):
         if got != expected:
-            raise _Unusable(f"expected {what} {expected}, got {got}")
-    if header.seq > max_seq:
-        raise _Unusable(f"expected seq {max_seq} at most, got {header.seq}")
-    if batch.num_columns != len(header.arrays):
-        raise _Unusable(f"expected {len(header.arrays)} arrays, got {batch.num_columns}")
-    arrays = {a.name: _read_array(batch, i, a) for i, a in enumerate(header.arrays)}
-    return Loaded(path, header.seq, header.stamp, arrays)
+            raise Unusable(f"expected {what} {expected}, got {got}")
+    if header.seq > ours.max_seq:
+        raise Unusable(f"expected seq {ours.max_seq} at most, got {header.seq}")
 
 
-def _mapped_batch(path: Path) -> pa.RecordBatch:
-    with path.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    reader = pa.ipc.open_file(pa.py_buffer(mapped))
-    if reader.num_record_batches != 1:
-        raise _Unusable(f"expected 1 record batch, got {reader.num_record_batches}")
-    batch = reader.get_batch(0)
-    batch.validate(full=True)  # offsets within buffers: before anything follows them
-    return batch
+def _starts(arrays: Mapping[str, Array], mapped: mmap.mmap) -> dict[str, int]:
+    """Where in the file each array begins."""
+    start = np.frombuffer(mapped, np.uint8).ctypes.data
+    return {name: array.ctypes.data - start if len(array) else 0 for name, array in arrays.items()}
 
 
-def _read_header(schema: pa.Schema) -> _Header:
-    metadata = schema.metadata or {}
-    header = metadata[_HEADER]
-    if metadata[_HEADER_CRC] != str(zlib.crc32(header)).encode():
-        raise _Unusable("expected a header that matches its crc32, got another")
-    return msgspec.json.decode(header, type=_Header)
+def _check(once: mmap.mmap, arrays: Sequence[Described], starts: Mapping[str, int]) -> Check:
+    for array in arrays:
+        start = starts[array.name]
+        crc = yield from crc32_in_pieces(once, start, start + array.nbytes)
+        if crc != array.crc:
+            yield f"expected array {array.name} to match its crc32, got another"
+            return
 
 
-def _read_array(batch: pa.RecordBatch, i: int, expected: _Array) -> npt.NDArray[Any]:
-    cells = batch.column(i)
-    if cells.type != pa.large_list(pa.from_numpy_dtype(np.dtype(expected.dtype))):
-        raise _Unusable(f"expected array {expected.name} of {expected.dtype}, got {cells.type}")
-    array: npt.NDArray[Any] = cells.flatten().to_numpy(zero_copy_only=True)
-    if len(array) != expected.length:
-        raise _Unusable(f"expected {expected.length} in {expected.name}, got {len(array)}")
-    if zlib.crc32(array.data) != expected.crc:
-        raise _Unusable(f"expected array {expected.name} to match its crc32, got another")
-    return array
+def _made_later(check: Check, path: Path, read_only: bool) -> Check:
+    """The check of a file that was trusted; what it finds is a notice, and ends the trust."""
+    for fault in check:
+        if fault and not read_only:
+            distrust(path)
+        yield _passed_over(path, fault) if fault else None
+
+
+def _passed_over(path: Path, reason: str) -> str:
+    return f"snapshot passed over: {reason}, at {path}"

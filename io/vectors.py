@@ -4,23 +4,32 @@
 that the file needs no index and damage is found row by row.
 """
 
-import mmap
 import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from .durable import disk_errors, sync_directory, write_at
+from .durable import (
+    SMALL_BYTES,
+    crc32_in_pieces,
+    disk_errors,
+    map_once,
+    map_scattered,
+    sync_directory,
+    write_at,
+)
 from .errors import InputError, StoreError, StoreMismatchError
 
 FILE_NAME = "vectors.f16"
 VECTORS_VERSION = 1
 HEADER_BYTES = 64
+
+_PROBES = 16
 
 _MAGIC = b"CUEGVEC\0"
 _FIELDS = struct.Struct("<8sII44x")  # magic, version, dimension, zeros; then the crc32 of these
@@ -44,6 +53,7 @@ class VectorFile:
         self.dimension = dimension
         self._row_bytes = 2 * dimension
         self._lock = threading.Lock()
+        self._in_memory = not hasattr(os, "RWF_NOWAIT")
         self._mapped = np.empty((0, dimension), np.uint16)
         missing = not path.exists()
         self._fd = -1
@@ -64,6 +74,11 @@ class VectorFile:
     def rows(self) -> int:
         """The whole rows that the file holds, orphans of a crashed writer included."""
         return max(0, self._size() - HEADER_BYTES) // self._row_bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file."""
+        return self._size()
 
     def append(self, first_row: int, vectors: npt.NDArray[np.float16]) -> list[int]:
         """The crc32 of each row of `vectors`, once they are safe on disk from `first_row` on.
@@ -106,6 +121,38 @@ class VectorFile:
             if row >= held or zlib.crc32(data[row]) != crc
         ]
 
+    def crc32(self, rows: int) -> Generator[None, None, int]:
+        """Return the crc32 over the first `rows` rows; yields every ms or so."""
+        if not rows:
+            return 0
+        with disk_errors("a vector file that can be mapped", self.path):
+            once = map_once(self._fd)
+        stop = HEADER_BYTES + rows * self._row_bytes
+        return (yield from crc32_in_pieces(once, HEADER_BYTES, stop))
+
+    def on_disk(self) -> bool:
+        """Whether many rows are likely to be on the disk alone, by a look at a few of them.
+
+        Costs some us until all of those are in memory; from then on they count as staying there.
+        """
+        size = self._size()
+        if not self._in_memory and size > SMALL_BYTES:
+            step = size // _PROBES
+            if any(self._is_missing(offset) for offset in range(step // 2, size, step)):
+                return True
+            self._in_memory = True
+        return False
+
+    def _is_missing(self, offset: int) -> bool:
+        """Whether a byte would have to be read from the disk; no where the system cannot tell."""
+        try:
+            os.preadv(self._fd, [bytearray(1)], offset, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
     def close(self) -> None:
         """Close the file; views stay valid. A second call does nothing."""
         if self._fd >= 0:
@@ -120,7 +167,7 @@ class VectorFile:
         if rows > held:
             raise StoreError(f"expected {rows} vectors, got {held}, at {self.path}")
         with disk_errors("a vector file that can be mapped", self.path):
-            mapped = mmap.mmap(self._fd, self._size(), access=mmap.ACCESS_READ)
+            mapped = map_scattered(self._fd)
         data = np.frombuffer(mapped, np.uint16, held * self.dimension, HEADER_BYTES)
         return data.reshape(held, self.dimension)
 

@@ -20,13 +20,15 @@ from .types import (
 )
 
 
-@kernel(VOID(I32_1, I32_1, I32_1, RI32_1, I64))
-def _link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+@kernel(VOID(I32_1, I32_1, I32_1, I32_1, RI32_1, I64))
+def _link(
+    head: I32Array, count: I32Array, next_: I32Array, places: I32Array, src: I32Array, start: int
+) -> None:
     for i in range(src.size):
         row = src[i]
-        next_[start + i] = head[row]
-        head[row] = start + i
         count[row] += 1
+        next_[start + i], places[start + i] = head[row], count[row]
+        head[row] = start + i
 
 
 @kernel(I64(RI32_1, I64, I64_1))
@@ -61,30 +63,36 @@ def _merge(indptr: I64Array, src: I32Array, merged: I64Array, order: I64Array) -
         merged[row + 1] += 1
 
 
-def link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+def link(
+    head: I32Array, count: I32Array, next_: I32Array, places: I32Array, src: I32Array, start: int
+) -> None:
     """None; the entries start, start + 1, ... are chained to the rows `src`, in order.
 
     head   int32 (rows,)          newest entry of a row, or -1; written
     count  int32 (>= rows,)       entries of a row; written
     next_  int32 (>= start + m,)  the entry before an entry in its row, or -1; written
+    places int32 (>= start + m,)  entries of its row up to an entry, itself included; written
     src    int32 (m,)             rows, each below `head.size`
 
     Raises ValueError where an array has another dtype, rank or length, or a row is out of range.
 
-    >>> head, count, next_ = np.int32([-1, -1]), np.int32([0, 0]), np.int32([9, 9, 9])
-    >>> link(head, count, next_, np.int32([1, 0, 1]), 0)
-    >>> head.tolist(), count.tolist(), next_.tolist()
-    ([1, 2], [1, 2], [-1, -1, 0])
+    >>> head, count = np.int32([-1, -1]), np.int32([0, 0])
+    >>> next_, places = np.int32([9, 9, 9]), np.int32([9, 9, 9])
+    >>> link(head, count, next_, places, np.int32([1, 0, 1]), 0)
+    >>> head.tolist(), count.tolist(), next_.tolist(), places.tolist()
+    ([1, 2], [1, 2], [-1, -1, 0], [1, 1, 2])
     """
     _check_rows(src, head.size)
-    for name, array in (("head", head), ("count", count), ("next_", next_)):
+    written = {"head": head, "count": count, "next_": next_, "places": places}
+    for name, array in written.items():
         check_array(name, array, np.int32)
-    if start < 0 or count.size < head.size or next_.size < start + src.size:
+    room = min(next_.size, places.size)
+    if start < 0 or count.size < head.size or room < start + src.size:
         raise ValueError(
-            f"expected start >= 0, count of {head.size} and next_ of {start + src.size} elements "
-            f"or more, got start {start}, {count.size} and {next_.size}"
+            f"expected start >= 0, count of {head.size} and next_ and places of "
+            f"{start + src.size} elements or more, got start {start}, {count.size} and {room}"
         )
-    _link(head, count, next_, src, start)
+    _link(head, count, next_, places, src, start)
 
 
 def chain(next_: I32Array, entry: int) -> I64Array:

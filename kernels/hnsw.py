@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .intrinsics import dot_blocks, float_bits, half_to_float, prefetch
+from .intrinsics import dot_blocks, float_bits, half_to_float, prefetch, will_need
 from .types import (
     F32,
     F32_1,
@@ -35,6 +35,7 @@ from .types import (
     Int,
     U16Array,
     check_array,
+    deferred,
     kernel,
     named_tuple,
     tuple_of,
@@ -102,7 +103,7 @@ SEEN = named_tuple(_Seen, I32_1, I32_1)
 LISTS = named_tuple(_Lists, I32_2, RI32_1, I64)
 
 
-@kernel(F32(RU16_2, I64, RF32_1))
+@deferred(F32(RU16_2, I64, RF32_1))
 def _dot(vectors: U16Array, row: Int, query: F32Array) -> Float:
     """The bits of `similarity.dots`."""
     total = dot_blocks(vectors, row, query)
@@ -111,20 +112,20 @@ def _dot(vectors: U16Array, row: Int, query: F32Array) -> Float:
     return total
 
 
-@kernel(VOID(RU16_2, I64))
+@deferred(VOID(RU16_2, I64))
 def _fetch(vectors: U16Array, row: Int) -> None:
     width = vectors.shape[1]
     for i in range(0, width, 32):
         prefetch(vectors, row * width + i)
 
 
-@kernel(VOID(RU16_2, I64, F32_1))
+@deferred(VOID(RU16_2, I64, F32_1))
 def _read(vectors: U16Array, row: Int, out: F32Array) -> None:
     for i in range(out.size):
         out[i] = half_to_float(vectors[row, i])
 
 
-@kernel(I64(F32))
+@deferred(I64(F32))
 def _order(sim: Float) -> Int:
     """A 32-bit integer that compares like `sim`; -0.0 equals 0.0."""
     bits = np.int64(float_bits(sim + np.float32(0)))
@@ -133,18 +134,18 @@ def _order(sim: Float) -> Int:
     return bits
 
 
-@kernel(I64(I64, I64))
+@deferred(I64(I64, I64))
 def _key(order: Int, row: Int) -> Int:
     """An integer that compares like (order, -row); its last bit says that the row is open."""
     return (np.int64(order) << np.int64(32)) | ((np.int64(LAST) - np.int64(row)) << np.int64(1)) | 1
 
 
-@kernel(I64(I64))
+@deferred(I64(I64))
 def _row(key: Int) -> Int:
     return np.int64(LAST) - ((key & np.int64(LOW_BITS)) >> np.int64(1))
 
 
-@kernel(I64(I64))
+@deferred(I64(I64))
 def _level(row: Int) -> Int:
     """Zero nibbles at the end of a hash of the row: one row in 16^l has level l or more."""
     bits = (row + 1) & np.int64(LOW_BITS)
@@ -167,7 +168,7 @@ def _count_levels(start: I32Array, known: Int) -> None:
         start[row + 1] = start[row] + _level(np.int64(row))
 
 
-@kernel(I64(I64_1, I64, I64))
+@deferred(I64(I64_1, I64, I64))
 def _offer(pool: I64Array, size: Int, key: Int) -> Int:
     """Put a key into the first `size` sorted ones: its place, or the pool's size if it is worse.
 
@@ -185,7 +186,7 @@ def _offer(pool: I64Array, size: Int, key: Int) -> Int:
     return place
 
 
-@kernel(I64(I32_1, I64))
+@deferred(I64(I32_1, I64))
 def _cell(table: I32Array, row: Int) -> Int:
     """The cell that holds `row`, or is free for it."""
     mask = table.size - 1
@@ -195,12 +196,12 @@ def _cell(table: I32Array, row: Int) -> Int:
     return cell
 
 
-@kernel(SEEN(I64))
+@deferred(SEEN(I64))
 def _new_seen(size: Int) -> _Seen:
     return _Seen(np.full(2 * size, -1, np.int32), np.empty(size, np.int32))
 
 
-@kernel(SEEN(SEEN, I64, I64))
+@deferred(SEEN(SEEN, I64, I64))
 def _room(seen: _Seen, used: Int, more: Int) -> _Seen:
     size = seen.cells.size
     if used + more <= size:
@@ -215,7 +216,7 @@ def _room(seen: _Seen, used: Int, more: Int) -> _Seen:
     return wider
 
 
-@kernel(I64(INDEX, I64))
+@deferred(I64(INDEX, I64))
 def _top(index: Index, bound: Int) -> Int:
     """The highest level that a row below `bound` has; -1 where there is no row."""
     top: Int = LEVELS - 1
@@ -224,7 +225,7 @@ def _top(index: Index, bound: Int) -> Int:
     return top
 
 
-@kernel(RI32_1(INDEX, I64, I64))
+@deferred(RI32_1(INDEX, I64, I64))
 def _list(index: Index, row: Int, level: Int) -> I32Array:
     links: I32Array = index.links[row]
     if level > 0:
@@ -232,7 +233,7 @@ def _list(index: Index, row: Int, level: Int) -> I32Array:
     return links
 
 
-@kernel(VOID(INDEX, I64, I64))
+@deferred(VOID(INDEX, I64, I64))
 def _fetch_list(index: Index, row: Int, level: Int) -> None:
     if level == 0:
         width = index.links.shape[1]
@@ -240,7 +241,7 @@ def _fetch_list(index: Index, row: Int, level: Int) -> None:
             prefetch(index.links, row * width + i)
 
 
-@kernel(tuple_of(I64, SEEN)(INDEX, RU16_2, RF32_1, I64, I64, I64_1, I64, SEEN))
+@deferred(tuple_of(I64, SEEN)(INDEX, RU16_2, RF32_1, I64, I64, I64_1, I64, SEEN, I64))
 def _search_level(
     index: Index,
     vectors: U16Array,
@@ -250,9 +251,11 @@ def _search_level(
     pool: I64Array,
     size: Int,
     seen: _Seen,
+    ahead: Int,
 ) -> tuple[Int, _Seen]:
     """Algorithm 2: widen the open rows of the pool until all in it are closed; their number.
 
+    Where `ahead` is set, the vectors of a list are asked from the disk together, not one by one.
     One sorted pool serves for both heaps: a candidate that has dropped out of the best would never
     be widened. Rows from `bound` on are passed over.
     """
@@ -282,6 +285,8 @@ def _search_level(
             if seen.table[cell] < 0:
                 seen.table[cell], seen.cells[used] = row, cell
                 used += 1
+                if ahead:
+                    will_need(vectors, row * vectors.shape[1], vectors.shape[1])
                 _fetch(vectors, row)
         for j in range(met, used):
             row = np.int64(seen.table[seen.cells[j]])
@@ -295,9 +300,15 @@ def _search_level(
     return size, seen
 
 
-@kernel(tuple_of(I64, SEEN)(INDEX, RU16_2, RF32_1, I64, I64_1, SEEN))
+@deferred(tuple_of(I64, SEEN)(INDEX, RU16_2, RF32_1, I64, I64_1, SEEN, I64))
 def _search_down(
-    index: Index, vectors: U16Array, query: F32Array, bound: Int, pool: I64Array, seen: _Seen
+    index: Index,
+    vectors: U16Array,
+    query: F32Array,
+    bound: Int,
+    pool: I64Array,
+    seen: _Seen,
+    ahead: Int,
 ) -> tuple[Int, _Seen]:
     """Algorithm 5: fill the pool with what is nearest on level 0; how many."""
     top = _top(index, bound)
@@ -308,11 +319,11 @@ def _search_down(
     size: Int = 1
     for level in range(top, 0, -1):
         above = pool[: min(WIDE, pool.size)]
-        size, seen = _search_level(index, vectors, query, level, bound, above, size, seen)
-    return _search_level(index, vectors, query, 0, bound, pool, size, seen)
+        size, seen = _search_level(index, vectors, query, level, bound, above, size, seen, ahead)
+    return _search_level(index, vectors, query, 0, bound, pool, size, seen, ahead)
 
 
-@kernel(I64(INDEX, I64, I64_1, I64, I64_1))
+@deferred(I64(INDEX, I64, I64_1, I64, I64_1))
 def _with_twins(index: Index, bound: Int, pool: I64Array, found: Int, best: I64Array) -> Int:
     """Fill `best` with the found rows and their twins; how many."""
     size: Int = 0
@@ -331,7 +342,7 @@ def _with_twins(index: Index, bound: Int, pool: I64Array, found: Int, best: I64A
     return size
 
 
-@kernel(I64(RU16_2, RF32_1, I64, I64, I64_1, I64))
+@deferred(I64(RU16_2, RF32_1, I64, I64, I64_1, I64))
 def _scan(
     vectors: U16Array, query: F32Array, first: Int, stop: Int, pool: I64Array, size: Int
 ) -> Int:
@@ -344,7 +355,7 @@ def _scan(
 
 
 @kernel(
-    VOID(RI32_2, RI32_2, RI32_1, RI32_1, RI32_1, RU16_2, RF32_2, RI64_1, I64, I32_2, I32_2),
+    VOID(RI32_2, RI32_2, RI32_1, RI32_1, RI32_1, RU16_2, RF32_2, RI64_1, I64, I64, I32_2, I32_2),
 )
 def _nearest(
     links: I32Array,
@@ -356,6 +367,7 @@ def _nearest(
     queries: F32Array,
     stops: I64Array,
     ef: Int,
+    ahead: Int,
     rows: I32Array,
     bits: I32Array,
 ) -> None:
@@ -364,7 +376,7 @@ def _nearest(
     for q in range(queries.shape[0]):
         stop = np.int64(stops[q])
         bound = min(stop, links.shape[0])
-        found, seen = _search_down(index, vectors, queries[q], bound, pool, seen)
+        found, seen = _search_down(index, vectors, queries[q], bound, pool, seen, ahead)
         size = _with_twins(index, bound, pool, found, best)
         size = _scan(vectors, queries[q], bound, stop, best, size)
         if size < min(best.size, stop):  # a graph in pieces: rare, but no reason to find less
@@ -375,7 +387,7 @@ def _nearest(
         rows[q, size:], bits[q, size:] = -1, 0
 
 
-@kernel(VOID(RI32_2, RI32_2, RI32_1, RI32_1, RI32_1, RU16_2, I64_2, I64_2))
+@deferred(VOID(RI32_2, RI32_2, RI32_1, RI32_1, RI32_1, RU16_2, I64_2, I64_2))
 def _candidates(
     links: I32Array,
     upper: I32Array,
@@ -406,14 +418,14 @@ def _candidates(
         pool[0], size = _key(_order(_dot(vectors, entry, query)), entry), 1
         for level in range(top, -1, -1):
             width = pool.size if level <= levels else min(WIDE, pool.size)
-            size, seen = _search_level(index, vectors, query, level, n, pool[:width], size, seen)
+            size, seen = _search_level(index, vectors, query, level, n, pool[:width], size, seen, 0)
             if level == 0:
                 near[i, :size] = pool[:size]
             elif level <= levels:
                 above[first + level - 1, :size] = pool[:size]
 
 
-@kernel(I64(RU16_2, I64_1, I64, F32_1, I32_1))
+@deferred(I64(RU16_2, I64_1, I64, F32_1, I32_1))
 def _select(vectors: U16Array, pool: I64Array, size: Int, other: F32Array, chosen: I32Array) -> Int:
     """Algorithm 4: candidates that are nearer to the row than to those chosen before; how many."""
     count: Int = 0
@@ -433,14 +445,14 @@ def _select(vectors: U16Array, pool: I64Array, size: Int, other: F32Array, chose
     return count
 
 
-@kernel(I64(LISTS, I64))
+@deferred(I64(LISTS, I64))
 def _place(lists: _Lists, row: Int) -> Int:
     if lists.level == 0:
         return row
     return np.int64(lists.start[row]) + lists.level - 1
 
 
-@kernel(VOID(LISTS, RU16_2, I64, I64, I64_1, F32_1, F32_1, I32_1))
+@deferred(VOID(LISTS, RU16_2, I64, I64, I64_1, F32_1, F32_1, I32_1))
 def _link_back(
     lists: _Lists,
     vectors: U16Array,
@@ -469,7 +481,7 @@ def _link_back(
     links[:count], links[count:] = chosen[:count], -1
 
 
-@kernel(I64(RU16_2, RI32_1, I64, I64_1, I64, F32_1))
+@deferred(I64(RU16_2, RI32_1, I64, I64_1, I64, F32_1))
 def _original(
     vectors: U16Array, twins: I32Array, row: Int, pool: I64Array, size: Int, query: F32Array
 ) -> Int:
@@ -486,7 +498,7 @@ def _original(
     return -1
 
 
-@kernel(VOID(I32_1, I64, I64))
+@deferred(VOID(I32_1, I64, I64))
 def _chain(twins: I32Array, row: Int, twin: Int) -> None:
     newest = -2 - np.int64(twins[row])
     twins[twin] = twin
@@ -495,7 +507,7 @@ def _chain(twins: I32Array, row: Int, twin: Int) -> None:
     twins[row] = -2 - twin
 
 
-@kernel(VOID(I32_2, I32_2, RI32_1, I32_1, I32_1, RU16_2, I64, I64_2, I64_2))
+@deferred(VOID(I32_2, I32_2, RI32_1, I32_1, I32_1, RU16_2, I64, I64_2, I64_2))
 def _link(
     links: I32Array,
     upper: I32Array,
@@ -626,7 +638,14 @@ def _near(
 
 
 def nearest(
-    index: Index, vectors: U16Array, queries: F32Array, stops: I64Array, k: int, ef: int
+    index: Index,
+    vectors: U16Array,
+    queries: F32Array,
+    stops: I64Array,
+    k: int,
+    ef: int,
+    *,
+    ahead: bool = False,
 ) -> tuple[I32Array, F32Array]:
     """The k rows most similar to each query among the first `stops[q]`: (rows, similarities).
 
@@ -635,6 +654,8 @@ def nearest(
     stops    int64 (b,)       at most n. Rows that the index holds are searched for in it, newer
                               ones scanned; fewer rows than it holds are searched for as well
     ef       rows that the search keeps, at least k: more find more
+    ahead    whether most vectors are likely to be on the disk alone: they are asked for some at a
+             time then, where else one is waited for before the next; for nothing it costs ms
 
     returns  rows int32 (b, k)   best first, ties by row; -1 beyond `stops[q]`
              similarities float32 (b, k)   the bits of `similarity.dots`; 0.0 beyond
@@ -658,5 +679,5 @@ def nearest(
     if b and not 0 <= stops.min() <= stops.max() <= len(vectors):
         raise ValueError(f"stops: expected 0 to {len(vectors)}, got {stops.min()}, {stops.max()}")
     rows, bits = np.empty((b, k), np.int32), np.empty((b, k), np.int32)
-    _nearest(*index, vectors, queries, stops, ef, rows, bits)
+    _nearest(*index, vectors, queries, stops, ef, int(ahead), rows, bits)
     return rows, bits.view(np.float32)

@@ -1,4 +1,4 @@
-"""What numba cannot say by itself: float16 dot products, prefetch, and the bits of a float.
+"""What numba cannot say by itself: float16 dot products, what is needed soon, bits of a float.
 
 Each intrinsic has a fallback in Python that gives the same bits, used under NUMBA_DISABLE_JIT.
 Kernels of other files inline these, and numba's disk cache does not see an edit here: remove the
@@ -6,6 +6,7 @@ cache (or change NUMBA_CACHE_DIR) after one.
 """
 
 from importlib import import_module
+from mmap import MADV_WILLNEED, PAGESIZE
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,10 @@ def _half_to_float_python(bits: np.uint16) -> np.float32:
 
 
 def _prefetch_python(array: npt.NDArray[Any], offset: int) -> None:
+    return None
+
+
+def _will_need_python(array: npt.NDArray[Any], offset: int, count: int) -> None:
     return None
 
 
@@ -102,7 +107,7 @@ def _half_to_float_typer(typing_context: Any, bits: Any) -> Any:
     return types.float32(types.uint16), generate
 
 
-def _prefetch_typer(typing_context: Any, array: Any, offset: Any) -> Any:
+def _prefetch_typer(locality: int) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         size = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
@@ -114,11 +119,36 @@ def _prefetch_typer(typing_context: Any, array: Any, offset: Any) -> Any:
             (cgutils.voidptr_t,),
             ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
         )
-        read, keep, data_cache = (ir.Constant(number, value) for value in (0, 3, 1))
+        read, keep, data_cache = (ir.Constant(number, value) for value in (0, locality, 1))
         builder.call(function, [pointer, read, keep, data_cache])
         return context.get_dummy_value()
 
-    return types.void(array, types.intp), generate
+    def typer(typing_context: Any, array: Any, offset: Any) -> Any:
+        return types.void(array, types.intp), generate
+
+    return typer
+
+
+def _will_need_typer(typing_context: Any, array: Any, offset: Any, count: Any) -> Any:
+    word, number = ir.IntType(64), ir.IntType(32)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        item = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
+        before, length = (builder.mul(a, ir.Constant(word, item)) for a in arguments[1:])
+        start = builder.add(builder.ptrtoint(data, word), before)
+        page = builder.and_(start, ir.Constant(word, -PAGESIZE))
+        length = builder.add(length, builder.sub(start, page))
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(number, [cgutils.voidptr_t, word, number]),
+            "madvise",  # the C library's
+        )
+        pointer = builder.inttoptr(page, cgutils.voidptr_t)
+        builder.call(function, [pointer, length, ir.Constant(number, MADV_WILLNEED)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
 
 
 def _float_bits_typer(typing_context: Any, value: Any) -> Any:
@@ -139,8 +169,15 @@ adds the remainder. `vectors` is uint16 (n, d) holding float16, `query` float32 
 half_to_float = _choose(_half_to_float_typer, _half_to_float_python)
 """`half_to_float(bits)`: the float32 value of a float16 given as uint16."""
 
-prefetch = _choose(_prefetch_typer, _prefetch_python)
+prefetch = _choose(_prefetch_typer(3), _prefetch_python)
 """`prefetch(array, offset)`: ask for the cache line of flat element `offset`; never faults."""
+
+prefetch_far = _choose(_prefetch_typer(2), _prefetch_python)
+"""Likewise, but not into the first level of the cache: for what would not fit there till used."""
+
+will_need = _choose(_will_need_typer, _will_need_python)
+"""`will_need(array, offset, count)`: have the system begin to read `count` flat elements from
+`offset` on into memory, where the array is a mapped file; a call into it, 0.5 us or more."""
 
 float_bits = _choose(_float_bits_typer, _float_bits_python)
 """`float_bits(value)`: the bits of a float32 as int32."""

@@ -6,7 +6,7 @@ Slow by intent; for tests and benchmarks.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -27,11 +27,26 @@ from .beam import (
 )
 from .bm25 import Documents, Params, Postings
 from .hnsw import LEVELS, NO_TWIN, WIDE, Index
+from .ranking import (
+    ASKS,
+    KEYWORD,
+    LIVE,
+    LONG,
+    NEIGHBOUR,
+    ONLY_ASKS,
+    PARTS,
+    SESSION,
+    SHORT,
+    SPEAKER,
+    VECTOR,
+    Columns,
+)
 from .rrf import TOP
 from .types import F32Array, I32Array, I64Array, U16Array
 
 LANES = 32
-Edge = tuple[int, int, float, int]
+Edge = tuple[int, int, np.float32, int]
+"""Where it leads, relation, weight and tag."""
 
 
 def dots(vectors: U16Array, query: F32Array) -> F32Array:
@@ -98,11 +113,14 @@ def _overlap(one: I32Array, other: I32Array) -> float:
     return len(common) / depth if depth else 0.0
 
 
-def link(head: I32Array, count: I32Array, next_: I32Array, src: I32Array, start: int) -> None:
+def link(
+    head: I32Array, count: I32Array, next_: I32Array, places: I32Array, src: I32Array, start: int
+) -> None:
     """Entry by entry."""
     for entry, row in enumerate(src.tolist(), start):
         next_[entry], head[row] = head[row], entry
         count[row] += 1
+        places[entry] = count[row]
 
 
 def chain(next_: I32Array, entry: int) -> I64Array:
@@ -136,83 +154,138 @@ def seen_edges(graph: Adjacency, node: int) -> Iterator[Edge]:
     """The edges a reader sees: base in order, then delta newest first."""
     if node + 1 < graph.indptr.size:
         row = slice(graph.indptr[node], graph.indptr[node + 1])
-        columns: list[Any] = [graph.dst, graph.relation, graph.weight, graph.payload]
-        yield from zip(*(column[row] for column in columns), strict=True)
+        tags = graph.tag[row] if graph.tag.size else [-1] * graph.dst[row].size
+        yield from map(_edge, graph.dst[row], graph.link[row], tags)
     e = int(graph.head[node])
     while e >= 0:
         if e < graph.m_delta:
-            yield graph.d_dst[e], graph.d_relation[e], graph.d_weight[e], graph.d_payload[e]
+            yield _edge(graph.d_dst[e], graph.d_link[e], graph.d_tag[e])
         e = int(graph.next[e])
 
 
+def _edge(dst: int, link: int, tag: int) -> Edge:
+    return int(dst), int(link) % 16, np.float32((int(link) // 16 + 1) / 4096), int(tag)
+
+
+def neighbours(graph: Adjacency, node: int, relation: int, limit: int) -> I32Array | None:
+    """A list of those seen."""
+    edges = list(seen_edges(graph, node))
+    if len(edges) > limit:
+        return None
+    return np.array([dst for dst, kind, _, _ in edges if kind == relation], np.int32)
+
+
+def linked(
+    graph: Adjacency, rows: I32Array, relation: int, targets: I32Array
+) -> npt.NDArray[np.bool_]:
+    """By all edges of each row."""
+    wanted = set(targets.tolist())
+    ends = [
+        {dst for dst, kind, _, _ in seen_edges(graph, row) if kind == relation}
+        if 0 <= row < graph.n
+        else set()
+        for row in rows.tolist()
+    ]
+    return np.array([bool(wanted & found) for found in ends], np.bool_)
+
+
 def bm25(
-    terms: I32Array, boosts: F32Array, postings: Postings, documents: Documents, params: Params
-) -> tuple[dict[int, float], dict[int, float]]:
-    """Scores by episode row and by session row, of those that the terms reach."""
-    lengths = dict(enumerate(documents.length.tolist()))
-    scores: dict[int, float] = {}
-    session_scores: dict[int, float] = {}
-    average = max(documents.total_length, 1) / max(documents.n_docs, 1)
-    session_average = max(documents.total_length, 1) / max(documents.n_sessions, 1)
-    for term, boost in zip(terms.tolist(), boosts.tolist(), strict=True):
-        tf = _frequencies(postings, term)
-        idf = boost * _idf(documents.n_docs, len(tf))
-        a, b = params.from_previous, params.from_following
-        for row in range(postings.n):
-            frequency = _in_context(tf, documents, row, postings.n, a, b)
+    terms: I32Array,
+    boosts: F32Array,
+    postings: Postings,
+    documents: Documents,
+    params: Params,
+    also: Sequence[int] = (),
+) -> tuple[dict[int, np.float32], dict[int, np.float32]]:
+    """Scores by episode row and by session row, of those that have one."""
+    search = _Bm25(postings, documents, params)
+    held = [_frequencies(postings, term) for term in terms.tolist()]
+    order = [i for i in range(terms.size) if held[i]]
+    order.sort(key=lambda i: (len(held[i]), terms[i]))
+    spent = np.cumsum([len(held[i]) for i in order])
+    finding = max(1, int((spent <= params.postings).sum()))
+    for i in order[:finding]:
+        newest = dict(sorted(held[i].items())[-params.newest :])
+        search.add(newest, len(held[i]), boosts[i], range(postings.n), counted=True)
+    scores = search.scores
+    best = sorted(scores, key=lambda row: (-scores[row], row))[: params.looked_up]
+    for i in order[finding:]:
+        search.add(held[i], len(held[i]), boosts[i], {*best, *also}, counted=False)
+    return search.scores, search.session_scores
+
+
+class _Bm25:
+    """Sums by row, in float32 and in the order of the kernel."""
+
+    def __init__(self, postings: Postings, documents: Documents, params: Params) -> None:
+        self.n, self.documents, self.params = postings.n, documents, params
+        self.lengths = dict(enumerate(documents.length.tolist()))
+        self.scores: dict[int, np.float32] = {}
+        self.session_scores: dict[int, np.float32] = {}
+        total = max(documents.total_length, 1)
+        self.average = total / max(documents.n_docs, 1)
+        self.average *= 1 + params.from_previous + params.from_following
+        self.session_average = total / max(documents.n_sessions, 1)
+
+    def add(
+        self, tf: dict[int, int], df: int, boost: np.float32, rows: Collection[int], counted: bool
+    ) -> None:
+        """A term for some rows; the sessions that hold it are counted or estimated."""
+        k1, b, documents = self.params.k1, self.params.b, self.documents
+        idf = _idf(documents.n_docs, df, boost)
+        for row in rows:
+            frequency = self.in_context(tf, row)
             if frequency > 0:
-                length = _in_context(lengths, documents, row, postings.n, a, b)
-                ratio = length / (average * (1 + a + b))
-                gain = _saturate(params.k1, params.b, frequency, ratio)
-                scores[row] = scores.get(row, 0.0) + idf * gain
+                gain = _saturate(k1, b, frequency, self.in_context(self.lengths, row), self.average)
+                self.scores[row] = self.scores.get(row, np.float32(0)) + idf * gain
         sessions: dict[int, int] = {}
-        for row, count in tf.items():
+        for row in rows:
             session = int(documents.session[row])
-            if 0 <= session < postings.n:
-                sessions[session] = sessions.get(session, 0) + count
-        idf = boost * _idf(documents.n_sessions, len(sessions))
-        for session, count in sessions.items():
-            ratio = int(documents.session_length[session]) / session_average
-            gain = _saturate(params.session_k1, params.session_b, count, ratio)
-            session_scores[session] = session_scores.get(session, 0.0) + idf * gain
-    return scores, session_scores
+            if row in tf and 0 <= session < self.n:
+                sessions[session] = sessions.get(session, 0) + tf[row]
+        count = max(documents.n_sessions, 1)
+        holding = len(sessions) if counted else count * (1 - math.exp(-df / count))
+        idf = _idf(documents.n_sessions, holding, boost)
+        k1, b = self.params.session_k1, self.params.session_b
+        for session, held in sessions.items():
+            length = np.float32(documents.session_length[session])
+            gain = _saturate(k1, b, np.float32(held), length, self.session_average)
+            self.session_scores[session] = (
+                self.session_scores.get(session, np.float32(0)) + idf * gain
+            )
+
+    def in_context(self, values: dict[int, int], row: int) -> np.float32:
+        before, after = int(self.documents.previous[row]), int(self.documents.following[row])
+        mixed = np.float32(values.get(row, 0))
+        if 0 <= before < self.n:
+            mixed += np.float32(self.params.from_previous) * np.float32(values.get(before, 0))
+        if 0 <= after < self.n:
+            mixed += np.float32(self.params.from_following) * np.float32(values.get(after, 0))
+        return mixed
 
 
 def _frequencies(postings: Postings, term: int) -> dict[int, int]:
     tf: dict[int, int] = {}
-    entries: list[tuple[int, int]] = []
     if 0 <= term < postings.indptr.size - 1:
         row = slice(postings.indptr[term], postings.indptr[term + 1])
-        entries += zip(postings.doc[row].tolist(), postings.tf[row].tolist(), strict=True)
+        tf.update(zip(postings.doc[row].tolist(), postings.tf[row].tolist(), strict=True))
     e = int(postings.head[term]) if 0 <= term < postings.head.size else -1
     while e >= 0:
         if e < postings.m_delta:
-            entries.append((int(postings.d_doc[e]), int(postings.d_tf[e])))
+            tf[int(postings.d_doc[e])] = int(postings.d_tf[e])
         e = int(postings.next[e])
-    for doc, count in entries:
-        if doc < postings.n and count > 0:
-            tf[doc] = tf.get(doc, 0) + count
     return tf
 
 
-def _idf(n: int, df: int) -> float:
-    return math.log(1 + (max(n - df, 0) + 0.5) / (df + 0.5))
+def _idf(n: int, df: float, boost: np.float32) -> np.float32:
+    return np.float32(float(boost) * math.log(1 + (max(n - df, 0.0) + 0.5) / (df + 0.5)))
 
 
-def _saturate(k1: float, b: float, tf: float, ratio: float) -> float:
-    return tf * (k1 + 1) / (tf + k1 * (1 - b + b * ratio))
-
-
-def _in_context(
-    values: dict[int, int], documents: Documents, row: int, n: int, a: float, b: float
-) -> float:
-    before, after = int(documents.previous[row]), int(documents.following[row])
-    mixed = float(values.get(row, 0))
-    if 0 <= before < n:
-        mixed += a * values.get(before, 0)
-    if 0 <= after < n:
-        mixed += b * values.get(after, 0)
-    return mixed
+def _saturate(
+    k1: float, b: float, tf: np.float32, length: np.float32, average: float
+) -> np.float32:
+    floor, slope = np.float32(k1 * (1 - b)), np.float32(k1 * b / average)
+    return tf * (np.float32(k1) + np.float32(1)) / (tf + floor + slope * length)
 
 
 def beam(
@@ -246,12 +319,12 @@ def beam(
         kept, cut = search.run(width, depth, budget)
         result.count[q] = len(kept)
         result.truncated[q] = OVER_BUDGET * cut + OVER_LIMIT * search.passed_hubs
-        for place, (row, score, parent, relation, payload, step) in enumerate(kept):
-            came = (score if step else np.float32(0), parent, relation, payload)
+        for place, (row, score, parent, relation, tag, step) in enumerate(kept):
+            came = (score if step else np.float32(0), parent, relation, tag)
             came = search.support.get(row, came)
             result.rows[q, place], result.scores[q, place] = row, score
             result.support[q, place], result.parent[q, place] = came[:2]
-            result.relation[q, place], result.payload[q, place] = came[2:]
+            result.relation[q, place], result.tag[q, place] = came[2:]
             result.depth[q, place] = step
     return result
 
@@ -290,8 +363,8 @@ class _Search:
             chosen = wanted[: budget - len(self.kept)]
             first = len(self.kept)
             for row in chosen:
-                score, parent, relation, payload = candidates[row]
-                self.kept.append((row, score, parent, relation, payload, step))
+                score, parent, relation, tag = candidates[row]
+                self.kept.append((row, score, parent, relation, tag, step))
             if len(chosen) < len(wanted):
                 return self.kept, True
             if step < depth:
@@ -313,11 +386,11 @@ class _Search:
         known = {entry[0] for entry in self.kept}
         found: dict[int, Candidate] = {}
         for parent in range(first, last):
-            for row, score, relation, payload in self.steps(self.kept[parent][0]):
+            for row, score, relation, tag in self.steps(self.kept[parent][0]):
                 if not self.visible(row):
                     continue
                 total = self.gamma * self.kept[parent][1] + score * self.factor(row)
-                new = (total, parent, relation, payload)
+                new = (total, parent, relation, tag)
                 if row in known:
                     self.confirm(row, new)
                 elif row not in found or self.rank(new) < self.rank(found[row]):
@@ -336,8 +409,8 @@ class _Search:
             self.support[row] = new
 
     def rank(self, candidate: Candidate) -> tuple[np.float32, int, int, int]:
-        score, parent, relation, payload = candidate
-        return -score, self.kept[parent][0], relation, payload
+        score, parent, relation, tag = candidate
+        return -score, self.kept[parent][0], relation, tag
 
     def steps(self, node: int) -> Iterator[tuple[int, np.float32, int, int]]:
         """The edges of a node with all of their score but the likeness of the other end."""
@@ -347,13 +420,13 @@ class _Search:
             return
         damping = np.float32(len(edges) ** -float(np.float32(self.hub))) if edges else 1
         gain, tag_gain = self.queries.gain[self.q], self.queries.tag_gain[self.q]
-        for dst, relation, weight, payload in edges:
+        for dst, relation, weight, tag in edges:
             if gain[relation] == 0 or dst >= self.graph.n:
                 continue
             score = weight * gain[relation] * damping
-            if 0 <= payload < tag_gain.size:
-                score *= tag_gain[payload]
-            yield int(dst), np.float32(score), int(relation), int(payload)
+            if 0 <= tag < tag_gain.size:
+                score *= tag_gain[tag]
+            yield int(dst), np.float32(score), int(relation), int(tag)
 
     def visible(self, row: int) -> bool:
         if self.nodes.status[row] != 0:
@@ -541,3 +614,76 @@ def _level(row: int) -> int:
     bits = (bits ^ bits >> 15) * 0x735A2D97 & 0xFFFFFFFF
     bits ^= bits >> 15
     return next((level for level in range(LEVELS - 1) if bits >> 4 * level & 15), LEVELS - 1)
+
+
+def measure(
+    nodes: I32Array,
+    columns: Columns,
+    scores: tuple[F32Array, F32Array],
+    vectors: U16Array,
+    query: F32Array,
+    speakers: I32Array,
+    middling: float = math.nan,
+) -> tuple[F32Array, float]:
+    """One measure after the other."""
+    own = dots_at(vectors, columns.vector_row[nodes], query)
+    if len(nodes) and math.isnan(middling):
+        total = 0.0
+        for likeness in own.tolist():
+            total += likeness
+        middling = float(np.float32(total / len(nodes)))
+    out = np.zeros((len(nodes), PARTS), np.float32)
+    out[:, KEYWORD] = scores[0][nodes]
+    out[:, SESSION] = scores[1][columns.session[nodes]]
+    out[:, VECTOR] = own
+    for side in (columns.previous, columns.following):
+        likeness = [_likeness(int(row), columns, vectors, query, middling) for row in side[nodes]]
+        out[:, VECTOR] += NEIGHBOUR * np.array(likeness, np.float32)
+    out[:, SPEAKER] = np.isin(columns.speaker[nodes], speakers)
+    out[:, ASKS] = columns.flags[nodes] & ONLY_ASKS
+    out[:, SHORT] = np.maximum(1 - columns.length[nodes] / LONG, 0)
+    return out, middling
+
+
+def _likeness(
+    row: int, columns: Columns, vectors: U16Array, query: F32Array, middling: float
+) -> float:
+    if not 0 <= row < columns.n or columns.status[row] != LIVE:
+        return middling
+    return float(dots_at(vectors, columns.vector_row[row : row + 1], query)[0])
+
+
+def scales(measures: F32Array) -> tuple[F32Array, F32Array]:
+    """The extremes of three columns."""
+    least, spread = np.zeros(PARTS, np.float32), np.ones(PARTS, np.float32)
+    for part in (KEYWORD, SESSION):
+        spread[part] = measures[:, part].max(initial=0) or np.inf
+    if len(measures):
+        least[VECTOR] = measures[:, VECTOR].min()
+        spread[VECTOR] = measures[:, VECTOR].max() - least[VECTOR] or 1
+    return least, spread
+
+
+def score(
+    nodes: I32Array, measures: F32Array, least: F32Array, spread: F32Array, weights: F32Array
+) -> tuple[F32Array, F32Array, I64Array]:
+    """Added up column by column, then sorted."""
+    parts = weights * np.clip((measures - least) / spread, np.float32(0), np.float32(1))
+    sums = np.zeros(len(nodes), np.float32)
+    for part in parts.T:
+        sums += part
+    order = sorted(range(len(nodes)), key=lambda i: (-sums[i], nodes[i]))
+    return parts, sums, np.array(order, np.int64)
+
+
+def places(known: I32Array, wanted: I32Array) -> I32Array:
+    """A dictionary of places."""
+    place = {node: i for i, node in enumerate(known.tolist())}
+    return np.array([place.get(node, -1) for node in wanted.tolist()], np.int32)
+
+
+def join(known: I32Array, met: I32Array, support: F32Array) -> tuple[I32Array, F32Array]:
+    """A dictionary that keeps its order."""
+    values = dict.fromkeys(known.tolist(), 0.0)
+    values |= dict(zip(met.tolist(), support.tolist(), strict=True))
+    return np.array(list(values), np.int32), np.array(list(values.values()), np.float32)

@@ -29,6 +29,7 @@ from .types import (
     I64Array,
     Int,
     check_array,
+    deferred,
     kernel,
 )
 
@@ -39,7 +40,7 @@ LOW_BITS = 0xFFFFFFFF
 EMPTY = -1
 
 
-@kernel(I64(F32, I64))
+@deferred(I64(F32, I64))
 def _pack(score: Float, row: Int) -> Int:
     """An integer that sorts like (score descending, row ascending)."""
     bits = np.int64(float_bits(score + np.float32(0)))
@@ -48,7 +49,7 @@ def _pack(score: Float, row: Int) -> Int:
     return (-bits << np.int64(32)) + np.int64(row)
 
 
-@kernel(I64(I32_1, I32_1, I64))
+@deferred(I64(I32_1, I32_1, I64))
 def _find(table: I32Array, ids: I32Array, wanted: Int) -> Int:
     """The cell of an open-addressing table that holds the slot of `wanted`, or is free for it."""
     mask = table.size - 1
@@ -58,7 +59,7 @@ def _find(table: I32Array, ids: I32Array, wanted: Int) -> Int:
     return cell
 
 
-@kernel(I64(RI64_1, RI32_1, RF32_1, F64, I64, I64, I32_1, I32_1, F64_1))
+@deferred(I64(RI64_1, RI32_1, RF32_1, F64, I64, I64, I32_1, I32_1, F64_1))
 def _accumulate(
     indptr: I64Array,
     ids: I32Array,
@@ -83,7 +84,7 @@ def _accumulate(
     return used
 
 
-@kernel(VOID(I32_1, I32_1, F64_1, I64_1, I32_1, F32_1))
+@deferred(VOID(I32_1, I32_1, F64_1, I64_1, I32_1, F32_1))
 def _rank(
     table: I32Array,
     found: I32Array,
@@ -101,7 +102,7 @@ def _rank(
         scores[i] = sums[table[_find(table, found, rows[i])]]
 
 
-@kernel(I64(I64))
+@deferred(I64(I64))
 def _table_size(ids: Int) -> Int:
     """The least power of two that leaves half of a table of `ids` entries free."""
     size = 2
@@ -136,7 +137,7 @@ def _rrf(
         out_ptr[b + 1] = stop
 
 
-@kernel(F64(RI64_1, RI32_1, I64, I64))
+@deferred(F64(RI64_1, RI32_1, I64, I64))
 def _overlap(indptr: I64Array, ids: I32Array, one: Int, other: Int) -> Float:
     """Share of the top ids that two lists have in common."""
     start, start_other = indptr[one], indptr[other]

@@ -23,6 +23,7 @@ from .types import (
     Int,
     U16Array,
     check_array,
+    deferred,
     kernel,
 )
 
@@ -30,7 +31,7 @@ AHEAD = 4
 """Rows fetched before they are read: 4 rows of 768 bytes cover a miss without flushing L1."""
 
 
-@kernel(F32(RU16_2, I64, RF32_1))
+@deferred(F32(RU16_2, I64, RF32_1))
 def _dot(vectors: U16Array, row: Int, query: F32Array) -> Float:
     total = dot_blocks(vectors, row, query)
     for i in range(query.size // 32 * 32, query.size):
@@ -38,7 +39,7 @@ def _dot(vectors: U16Array, row: Int, query: F32Array) -> Float:
     return total
 
 
-@kernel(VOID(RU16_2, I64))
+@deferred(VOID(RU16_2, I64))
 def _fetch(vectors: U16Array, row: Int) -> None:
     width = vectors.shape[1]
     for i in range(0, width, 32):

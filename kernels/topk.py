@@ -21,6 +21,7 @@ from .types import (
     I64Array,
     Int,
     check_array,
+    deferred,
     kernel,
 )
 
@@ -30,7 +31,7 @@ BLOCK = 64
 LOW_BITS = 0xFFFFFFFF
 
 
-@kernel(I64(F32, I64))
+@deferred(I64(F32, I64))
 def _pack(score: Float, row: Int) -> Int:
     # Adding zero makes -0.0 equal to 0.0; flipping the low bits orders the negative numbers.
     bits = np.int64(float_bits(score + np.float32(0)))
@@ -39,7 +40,7 @@ def _pack(score: Float, row: Int) -> Int:
     return (bits << np.int64(32)) | (np.int64(LOW_BITS) - np.int64(row))
 
 
-@kernel(VOID(I64_1, I64, I64))
+@deferred(VOID(I64_1, I64, I64))
 def _sift_down(heap: I64Array, size: Int, key: Int) -> None:
     """Replace the root of a min-heap of `size` keys by `key`."""
     place = 0
@@ -56,7 +57,7 @@ def _sift_down(heap: I64Array, size: Int, key: Int) -> None:
     heap[place] = key
 
 
-@kernel(VOID(I64_1, I64, I64))
+@deferred(VOID(I64_1, I64, I64))
 def _sift_up(heap: I64Array, place: Int, key: Int) -> None:
     """Put `key` at the free `place` behind a min-heap."""
     while place > 0 and heap[(place - 1) // 2] > key:
@@ -65,7 +66,7 @@ def _sift_up(heap: I64Array, place: Int, key: Int) -> None:
     heap[place] = key
 
 
-@kernel(I64(I64_1, I64, F32, I64))
+@deferred(I64(I64_1, I64, F32, I64))
 def _offer(heap: I64Array, size: Int, score: Float, row: Int) -> Int:
     """Keep (score, row) if it is among the best; the new size of the heap."""
     key = _pack(score, row)
@@ -77,7 +78,7 @@ def _offer(heap: I64Array, size: Int, score: Float, row: Int) -> Int:
     return size
 
 
-@kernel(I64(I64_1, I64, I32_1))
+@deferred(I64(I64_1, I64, I32_1))
 def _drain(heap: I64Array, size: Int, out: I32Array) -> Int:
     """Write the rows of a heap of `size` keys to `out`, best first."""
     for last in range(size - 1, -1, -1):
@@ -101,7 +102,7 @@ def _topk_at(scores: F32Array, rows: I32Array, floor: Float, out: I32Array) -> I
     return _drain(heap, size, out)
 
 
-@kernel(I64(RF32_1, I64, I64, F32))
+@deferred(I64(RF32_1, I64, I64, F32))
 def _count_above(scores: F32Array, start: Int, stop: Int, threshold: Float) -> Int:
     count = 0
     for i in range(start, stop):

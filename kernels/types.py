@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 from numba import njit, types
+from numba.core.compiler_lock import global_compiler_lock
 
 U8Array = npt.NDArray[np.uint8]
 U16Array = npt.NDArray[np.uint16]
@@ -69,6 +70,35 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
     decorate: Any = njit(signature, cache=True, nogil=True)
     typed: Callable[[Function], Function] = decorate
     return typed
+
+
+def deferred(signature: Any) -> Callable[[Function], Function]:
+    """Decorator of a kernel that is compiled, or loaded, when something first calls it.
+
+    For kernels that only others of their file call, whose callers hold them in compiled form, and
+    for those that only a writer needs: loading one takes some 3 ms, and there are dozens.
+    """
+
+    def decorate(function: Function) -> Function:
+        dispatcher: Any = njit(cache=True, nogil=True)(function)
+        if dispatcher is function:  # NUMBA_DISABLE_JIT
+            return function
+        compile_for = dispatcher.compile
+
+        def compile_declared(_: Any) -> Any:
+            """The entry point for `signature`, whatever types the first caller has."""
+            with global_compiler_lock:
+                if not dispatcher.overloads:
+                    compile_for(signature)
+                    dispatcher.disable_compile()
+                (compiled,) = dispatcher.overloads.values()
+            return compiled.entry_point
+
+        dispatcher.compile = compile_declared
+        declared: Function = dispatcher
+        return declared
+
+    return decorate
 
 
 def check_array(name: str, array: npt.NDArray[Any], dtype: type, ndim: int = 1) -> None:

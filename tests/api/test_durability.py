@@ -137,7 +137,7 @@ def hear(process: "subprocess.Popen[str]") -> str:
 
 
 def store(path: Path, turns: int = 60) -> Path:
-    """A memory that was closed twice, so that there are two snapshots."""
+    """A memory that was closed twice."""
     for first in range(0, turns, turns // 2):
         with Memory.open(path, embedder="hash") as memory:
             memory.add([turn(n) for n in range(first, first + turns // 2)])
@@ -295,13 +295,11 @@ def test_a_damaged_snapshot_changes_no_answer(
 ) -> None:
     with Memory.open(store(tmp_path), embedder="hash") as memory:
         before = answers(memory)
-    for file in (tmp_path / "snapshot").glob("*.arrow"):
-        damage(file)
+    damage(newest(tmp_path))
     with Memory.open(tmp_path, embedder="hash", read_only=read_only) as memory:
         assert answers(memory) == before
-        notices = memory.stats().notices
-    assert len(notices) == 2
-    assert all("snapshot passed over" in notice for notice in notices)
+        (notice,) = memory.stats().notices
+    assert "snapshot passed over" in notice
 
 
 def test_no_flipped_byte_of_a_snapshot_changes_an_answer(tmp_path: Path) -> None:
@@ -315,16 +313,6 @@ def test_no_flipped_byte_of_a_snapshot_changes_an_answer(tmp_path: Path) -> None
         with Memory.open(tmp_path, embedder="hash", read_only=True) as memory:
             assert answers(memory) == before
         file.write_bytes(content)
-
-
-def test_the_snapshot_before_stands_in_for_a_damaged_one(tmp_path: Path) -> None:
-    with Memory.open(store(tmp_path), embedder="hash") as memory:
-        before = answers(memory)
-    flip(0.5)(newest(tmp_path))
-    with Memory.open(tmp_path, embedder="hash") as memory:
-        assert answers(memory) == before
-        (notice,) = memory.stats().notices
-        assert newest(tmp_path).name in notice
 
 
 def test_a_lost_snapshot_changes_no_answer(tmp_path: Path) -> None:

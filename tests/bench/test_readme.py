@@ -32,8 +32,42 @@ def test_a_table_without_a_place_is_refused() -> None:
 
 def test_the_tables_of_the_readme_have_their_places() -> None:
     page = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    for name in ("locomo", "latency", "leave-one-out", "scale", "ablation"):
+    for name in (
+        *("locomo", "latency", "leave-one-out", "scale", "ablation"),
+        *("benchmarks", "targets"),
+    ):
         assert f"<!-- table: {name} -->\n|" in page, name
+
+
+def test_benchmarks_are_ratios_to_the_first_of_their_group() -> None:
+    def found(group: str, param: str | None, median: float, **extra: int) -> dict[str, object]:
+        return {
+            **{"group": group, "name": "bench_it", "param": param},
+            **{"stats": {"median": median}, "extra_info": extra},
+        }
+
+    benchmarks = [
+        found("beam", "ours_now-4", 4e-3, queries=1000),
+        found("beam", "theirs-4", 2e-3, queries=100),
+        found("add", None, 1.5),
+    ]
+    assert readme.benchmark_table({"benchmarks": benchmarks}).splitlines()[2:] == [
+        "| beam | ours now | 4 us | 1 |",
+        "|  | theirs | 20 us | 5 |",
+        "| add | it | 1.5 s | 1 |",
+    ]
+
+
+def test_a_target_is_shown_with_its_figure_and_whether_it_holds() -> None:
+    row = {"name": "beam", "nodes": 1000, "value": 12.34, "unit": "times"}
+    rows = [
+        {**row, "target": 30.0, "comparison": ">=", "holds": False},
+        {**row, "value": None, "target": None, "comparison": None, "holds": None, "nodes": None},
+    ]
+    assert readme.targets_table({"rows": rows}).splitlines()[2:] == [
+        "| beam | 1,000 | 12.3 times | >= 30 | no |",
+        "| beam |  | - |  |  |",
+    ]
 
 
 def test_a_difference_is_shown_with_its_interval() -> None:

@@ -142,3 +142,15 @@ def test_prefixed_and_below_undo_each_other() -> None:
     assert set(together) == {"x.a", "x.b.c", "xy.d"}
     assert below("x", together) == arrays
     assert below("z", together) == {}
+
+
+def test_names_are_found_together_as_they_are_alone() -> None:
+    names = Names()
+    for name in ("ada", "teo", "猫"):
+        names.add(name)
+    reopened = Names(names.arrays())
+    reopened.add("noor")
+    asked = ["noor", "nobody", "teo", "\ud800", "猫", "teo"]
+    for held in (names, reopened, Names()):
+        assert held.find_all(asked) == [held.find(name) for name in asked]
+        assert held.find_all([]) == []

@@ -14,6 +14,8 @@ The usual reference is Wednesday 16 August 2023, 13:00 UTC:
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -21,6 +23,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuegraph.engine.date_prefixes import PREFIXES, find_prefixes
+from cuegraph.engine.date_rules import RULES, Found, find_rules
 from cuegraph.engine.dates import TIME_MAX, TIME_MIN, calendar_terms, find_windows
 
 NOW = "2023-08-16T13:00"
@@ -305,6 +309,35 @@ def test_any_text(text: str, reference: int) -> None:
         assert window.text == text[window.start : window.end] != ""
     for before, after in pairwise(windows):
         assert before.end <= after.start
+
+
+def tried_everywhere(rules: Mapping[str, tuple[str, object]], text: str) -> list[tuple[int, str]]:
+    """Where the rules begin, and which, when each edge of a word is tried."""
+    pattern = "|".join(f"(?P<{name}>{rule})" for name, (rule, _) in rules.items())
+    compiled = re.compile(rf"\b(?:{pattern})", re.IGNORECASE | re.ASCII)
+    return [(match.start(), match.lastgroup or "") for match in compiled.finditer(text)]
+
+
+TAILS = [
+    "", " ", " night ", " week ", " weeks ago ", " week before ", " of the week ", " week of ",
+    " 2 weeks ", " past week ", " other day ", " of days ago ", "'s day ", " day ",
+    " year's eve ", " before last ", " of ", " 3 ", " 2023 ", " to ", "-05-08 ", "/8/2023 ",
+    "'s ", "月", ", 3 May", "-05 ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rules", "find"), [(RULES, find_rules), (PREFIXES, find_prefixes)])
+def test_rules_begin_with_the_words_that_are_tried(
+    rules: Mapping[str, tuple[str, object]], find: Callable[[str], Iterator[Found]]
+) -> None:
+    said = {word for rule, _ in rules.values() for word in re.findall("[A-Za-z]+", rule)}
+    said |= {f"{word}s" for word in said} | {"Sep", "5", "31", "1990", "2023", "3rd"}
+    found = set()
+    for text in (f"{word}{tail}" for word in sorted(said) for tail in TAILS):
+        expected = tried_everywhere(rules, text)
+        assert [(one.start, one.rule) for one in find(text)] == expected
+        found |= {rule for _, rule in expected}
+    assert found == rules.keys()
 
 
 def test_calendar_terms() -> None:

@@ -38,11 +38,12 @@ class Built:
 
     def linked(self, node: int, relation: Relation) -> list[int]:
         row = self.graph.edges.row(node)
-        return [int(dst) for dst in row["dst"][row["relation"] == relation]]
+        return [int(dst) for dst in row["dst"][row["link"] % 16 == relation]]
 
     def weights(self, node: int, relation: Relation) -> list[float]:
-        row = self.graph.edges.row(node)
-        return [float(weight) for weight in row["weight"][row["relation"] == relation]]
+        """Weights as they are kept: the nearest of 1/4096, 2/4096, ... 1."""
+        links = [int(link) for link in self.graph.edges.row(node)["link"]]
+        return [(link // 16 + 1) / 4096 for link in links if link % 16 == relation]
 
     def labels(self, node: int, relation: Relation) -> list[str]:
         return [self.graph.label(dst) for dst in self.linked(node, relation)]
@@ -98,15 +99,18 @@ def test_the_columns_of_an_episode(record: Maker) -> None:
     assert nodes["time_us"] == [(19_867 * 24 + 8) * 3_600_000_000, TIME_NONE]
     assert nodes["flags"] == [ASKS, 0]
     assert nodes["seq"] == [1, 2]
+    seqs = built.graph.nodes["seq"].tolist()
+    assert (seqs, set(seqs)) == (sorted(seqs), {1, 2})
+    assert built.graph.episodes_of([2, 3, 1]) == [built.episodes[1], -1, built.episodes[0]]
     assert nodes["length"] == [2, 4]  # mira home; boat boat two boat
     assert nodes["speaker"][1] == -1
     ada = int(nodes["speaker"][0])
     assert built.graph.label(ada) == "Ada"
     assert int(built.graph.nodes["flags"][ada]) == NAMED | SPEAKS
-    assert built.graph.turn(built.episodes[1]) == second
-    assert built.graph.label(built.episodes[0]) == "Is Mira home?"
+    assert (built.graph.latest, built.graph.latest_offset_min) == (built.episodes[0], 120)
     (session,) = built.linked(built.episodes[0], Relation.PART_OF)
-    assert int(built.graph.nodes["session_length"][session]) == 6
+    assert int(built.graph.nodes["length"][session]) == 6
+    assert built.linked(session, Relation.HAS_PART) == [built.episodes[0], ada, built.episodes[1]]
     assert (built.graph.n_docs, built.graph.total_length) == (2, 6)
 
 
@@ -197,34 +201,81 @@ def test_cues_are_the_speaker_and_the_rarest_words(record: Maker) -> None:
 
 def test_no_cues_where_none_are_wanted(record: Maker) -> None:
     built = Built([record("boats and lanterns")], GraphConfig(cues_per_episode=0))
-    assert len(built.graph.triples) == 0
     assert int(built.graph.relations[Relation.CUES]) == 0
 
 
 def test_the_triples_answer_as_the_derived_edges_do(
     open_space: Opener, conversation: list[TurnRecord]
 ) -> None:
-    """MRAgent, equations 4 to 6, by brute force over the table of triples."""
+    """MRAgent, equations 4 to 6, over triples (cue, tag, content) read from either end."""
     space = open_space()
     space.add(conversation)
     graph = space.graph
-    table = graph.triples.arrays()
-    rows = list(zip(*(table[name].tolist() for name in ("cue", "tag", "content")), strict=True))
+
+    def ends(node: int, relation: Relation) -> list[tuple[int, int]]:
+        edges = graph.edges.row(node)
+        at = edges["link"] % 16 == relation
+        return list(zip(edges["dst"][at].tolist(), edges["tag"][at].tolist(), strict=True))
+
+    nodes = range(len(graph))
+    rows = [(cue, tag, v) for cue in nodes for v, tag in ends(cue, Relation.CUES)]  # eq. 4 and 5
     assert len(set(rows)) == len(rows) > 300
-    for cue in {row[0] for row in rows}:
-        edges = graph.edges.row(cue)
-        at = edges["relation"] == Relation.CUES
-        assert {g for c, g, _ in rows if c == cue} == {-1}  # eq. 4: the rules make no tags
-        contents = [v for c, _, v in rows if c == cue]  # eq. 5
-        assert edges["dst"][at].tolist() == contents
-        assert [rows[i] for i in edges["payload"][at]] == [(cue, -1, v) for v in contents]
-    for content in {row[2] for row in rows}:
-        edges = graph.edges.row(content)
-        at = edges["relation"] == Relation.CUED_BY
-        activated = [(c, g) for c, g, v in rows if v == content]  # eq. 6
-        assert [(rows[i][0], rows[i][1]) for i in edges["payload"][at]] == activated
-        assert edges["dst"][at].tolist() == [c for c, _ in activated]
-        assert graph.nodes["kind"][content] == Kind.EPISODE
+    assert {tag for _, tag, _ in rows} == {-1}  # the rules make no tags
+    activated = [(cue, tag, v) for v in nodes for cue, tag in ends(v, Relation.CUED_BY)]  # eq. 6
+    assert sorted(activated) == sorted(rows)
+    kinds = graph.nodes["kind"]
+    assert {(int(kinds[cue]), int(kinds[v])) for cue, _, v in rows} == {(Kind.CUE, Kind.EPISODE)}
+
+
+def test_a_tag_of_a_triple_is_kept_through_a_merge(record: Maker) -> None:
+    graph = Built([record("boats", id="0"), record("lanterns", id="1")]).graph
+    graph.merge()
+    assert graph.edges.base["tag"].size == 0  # no edge has one: the column takes no room
+    first, second = np.flatnonzero(graph.nodes["kind"] == Kind.EPISODE).tolist()
+    cue = graph.find(Kind.CUE, "boat")
+    stage = Stage(graph)
+    stage.add_triples([cue], 7, second, 0.5)
+    stage.flush()
+    before = graph.edges.row(cue)
+    graph.merge()
+    for row in (before, graph.edges.row(cue)):
+        assert (row["dst"].tolist(), row["tag"].tolist()) == ([first, second], [-1, 7])
+
+
+def test_a_term_that_many_turns_hold_makes_no_more_cues(record: Maker) -> None:
+    turns = [record("boat and lantern" if i < 3 else "boat", id=str(i)) for i in range(5)]
+    built = Built(turns, GraphConfig(cue_limit=3))
+    boat, lantern = (built.graph.find(Kind.CUE, term) for term in ("boat", "lantern"))
+    # Before the fifth turn four hold "boat": more than three.
+    assert built.linked(boat, Relation.CUES) == built.episodes[:4]
+    assert built.linked(lantern, Relation.CUES) == built.episodes[:3]
+
+
+def test_a_speaker_is_part_of_the_sessions_in_which_he_or_she_speaks(record: Maker) -> None:
+    said = [("Ada", "x"), ("Bo", "x"), ("Ada", "x"), ("Ada", "y"), (None, "y"), ("Bo", "x")]
+    turns = [
+        record("hello", id=str(i), speaker=speaker, session=session)
+        for i, (speaker, session) in enumerate(said)
+    ]
+    built = Built(turns)
+    ada, bo = (built.graph.find(Kind.CUE, name) for name in ("ada", "bo"))
+    assert built.labels(ada, Relation.PART_OF) == ["x", "y"]
+    assert built.labels(bo, Relation.PART_OF) == ["x"]
+
+
+def test_timed_episodes_are_listed_by_time_then_node(record: Maker) -> None:
+    times = [3, None, 1, 3, 2]
+    graph = Graph()
+    for part in (slice(0, 3), slice(3, 5)):
+        stage = Stage(graph)
+        for i, time in list(enumerate(times))[part]:
+            turn = record("hello", id=str(i), time=None if time is None else time)
+            index_turn(stage, i + 1, turn, -1, GraphConfig())
+        stage.flush()
+        graph.merge()
+    zero, _, two, three, four = graph.episodes_of([1, 2, 3, 4, 5])
+    assert graph.by_time.tolist() == [two, four, zero, three]
+    assert graph.timed == len(graph)
 
 
 def test_every_edge_has_its_reverse_and_is_counted(
@@ -235,10 +286,10 @@ def test_every_edge_has_its_reverse_and_is_counted(
     graph = space.graph
     merged = graph.edges.merged()
     src = np.repeat(np.arange(len(graph)), np.diff(merged["indptr"]))
-    columns = [merged[name].tolist() for name in ("dst", "relation", "weight", "payload")]
-    edges = Counter(zip(src.tolist(), *columns, strict=True))
-    assert edges == Counter({(d, s, reverse(r), w, p): n for (s, d, r, w, p), n in edges.items()})
-    relations = np.bincount(merged["relation"], minlength=len(Relation))
+    columns = (merged["dst"], merged["link"] % 16, merged["link"] // 16)
+    edges = Counter(zip(src.tolist(), *(column.tolist() for column in columns), strict=True))
+    assert edges == Counter({(d, s, reverse(r), w): n for (s, d, r, w), n in edges.items()})
+    relations = np.bincount(merged["link"] % 16, minlength=len(Relation))
     np.testing.assert_array_equal(graph.relations, relations)
     for relation in ("FOLLOWS", "SIMILAR", "MENTIONS", "PART_OF", "CUES"):
         assert graph.relations[Relation[relation]] > 0, relation
@@ -268,15 +319,14 @@ def test_similar_turns_are_linked_by_their_cosine(open_space: Opener, record: Ma
     space.add([record(text, id=str(i)) for i, text in enumerate(["red boat", "qqq", "red boat!"])])
     first, _, third = np.flatnonzero(space.graph.nodes["kind"] == Kind.EPISODE)
     row = space.graph.edges.row(int(third))
-    at = row["relation"] == Relation.SIMILAR
+    at = row["link"] % 16 == Relation.SIMILAR
     assert row["dst"][at].tolist() == [first]
     one, other = space.embedder.passages(["red boat", "red boat!"]).astype(np.float16)
     cosine = float(one.astype(np.float64) @ other.astype(np.float64))
     # The scale runs from the usual cosine of unrelated texts, to two digits, to 1.
     unrelated = space._unrelated
-    assert float(row["weight"][at][0]) == pytest.approx(
-        (cosine - unrelated) / (1 - unrelated), 1e-3
-    )
+    weight = (int(row["link"][at][0]) // 16 + 1) / 4096
+    assert weight == pytest.approx((cosine - unrelated) / (1 - unrelated), abs=1e-3)
     assert int(space.graph.relations[Relation.SIMILAR]) == 1
 
 

@@ -49,11 +49,10 @@ def told(space: Space) -> Told:
     """A recall of the turns of some journal rows, best first."""
 
     def make(seqs: Sequence[int], query: str = "What happened?") -> Recall:
-        graph = space.graph
-        nodes = {int(seq): node for node, seq in enumerate(graph.nodes["seq"]) if seq > 0}
+        turns = space.journal.turns(seqs)
         return Recall(
             query=query,
-            evidence=tuple(piece_of(graph.turn(nodes[seq]), seq) for seq in seqs),
+            evidence=tuple(map(piece_of, turns, seqs)),
             analysis=analyse(query, space.snapshot()),
             timings_ms={},
             cut_short=None,
@@ -97,9 +96,9 @@ def refs(narrative: Narrative) -> list[str]:
 
 def link_cause(space: Space, cause: int, effect: int) -> None:
     """A causal edge between the turns of two journal rows."""
-    seqs = space.graph.nodes["seq"].tolist()
     stage = Stage(space.graph)
-    stage.link(seqs.index(cause), [seqs.index(effect)], Relation.CAUSES, [1.0])
+    first, second = space.graph.episodes_of([cause, effect])
+    stage.link(first, [second], Relation.CAUSES, [1.0])
     stage.flush()
 
 

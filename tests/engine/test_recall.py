@@ -12,7 +12,7 @@ from cuegraph.engine.anchors import episodes_allowed, fuse, time_fit
 from cuegraph.engine.config import AnchorConfig, BeamConfig, RankConfig, RecallConfig
 from cuegraph.engine.dates import TIME_MAX, TIME_MIN, Window
 from cuegraph.engine.evidence import Recall, moment
-from cuegraph.engine.recall import Question, recall
+from cuegraph.engine.recall import Question, Searched, recall, recall_together
 from cuegraph.engine.schema import TIME_NONE, Kind, Relation
 from cuegraph.engine.snapshot import Snapshot
 from cuegraph.engine.space import Space
@@ -50,7 +50,7 @@ def ids(found: Recall) -> list[str]:
 
 
 def episode(space: Space, seq: int) -> int:
-    return int(np.flatnonzero(space.graph.nodes["seq"] == seq)[0])
+    return space.graph.episodes_of([seq])[0]
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_filters_by_time_and_speaker(memory: Space) -> None:
     def allowed(*arguments: int | None) -> list[str]:
         mask = episodes_allowed(snapshot, *arguments)
         assert mask is not None
-        return [snapshot.graph.turn(int(node)).id for node in np.flatnonzero(mask)]
+        return [turn.id for turn in snapshot.turns(np.flatnonzero(mask).tolist())]
 
     assert episodes_allowed(snapshot, None, None, None) is None
     assert allowed(day + DAY_US, day + 3 * DAY_US, None) == ["t1", "t2"]
@@ -468,3 +468,33 @@ def test_what_the_named_people_said_is_found_behind_the_best_of_all(
     # Who names nobody gets the best of all alone.
     found = {piece.id: piece for piece in ask(space, "What of a boat?", few).evidence}
     assert "mira" not in found or "keyword" not in found["mira"].arms
+
+
+def test_questions_together_get_what_each_gets_alone(
+    open_space: Opener, conversation: list[TurnRecord]
+) -> None:
+    space = open_space()
+    space.add(conversation)
+    start = conversation[1].time_us
+    assert start is not None
+    ada = space.graph.find(Kind.CUE, "ada")
+    asked: list[dict[str, Any]] = [
+        {"text": "Where is the boat?"},
+        {"text": "Where is the boat?", "k": 100},
+        {"text": "Why snow yesterday, Ada?", "budget_tokens": 20},
+        {"text": "What did Teo say of a violin?", "speaker": ada},
+        {"text": "我爱猫", "after_us": start, "before_us": start + 10 * DAY_US},
+        {"text": "Who paints in Lisbon?", "deadline": time.perf_counter() - 1},
+    ]
+    unset: dict[str, Any] = dict.fromkeys(Question._fields)
+    questions = [Question(**{**unset, "k": 10, **each}) for each in asked]
+    vectors = space.embedder.queries([question.text for question in questions])
+    searched = Searched(space.snapshot(), space.index, WORKSPACE, RecallConfig())
+    together = recall_together(questions, vectors, searched, WordCounter())
+    for found, each in zip(together, asked, strict=True):
+        alone = ask(space, **each)
+        assert found.evidence == alone.evidence
+        assert found.analysis == alone.analysis
+        assert (found.tokens, found.cut_short) == (alone.tokens, alone.cut_short)
+        assert found.timings_ms.keys() == alone.timings_ms.keys()
+    assert recall_together([], vectors[:0], searched, WordCounter()) == []

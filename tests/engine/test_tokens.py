@@ -38,3 +38,9 @@ def test_tokens_of_a_whole_are_those_of_its_parts() -> None:
     count = WordCounter().count
     parts = ["Mira's boat", "我爱猫", "extraordinarily well.", ""]
     assert count("\n".join(parts)) == sum(map(count, parts))
+
+
+@pytest.mark.parametrize("text", ["a\x1c_b1", "ten-letter words, 12345678!", "\x7f\x00~", "__x__"])
+def test_ascii_counts_as_any_other_text(text: str) -> None:
+    count = WordCounter().count
+    assert count(text) == count(text + "猫") - 1

@@ -53,6 +53,17 @@ def test_an_exact_scan_finds_the_nearest(n: int) -> None:
             assert index.nearest(vectors, query, k).tolist() == best(vectors, query, k)
 
 
+@pytest.mark.usefixtures("small")
+def test_vectors_that_are_on_disk_are_found_alike() -> None:
+    vectors = clustered(1000)
+    index, other = VectorIndex(on_disk=lambda: True), VectorIndex()
+    index.cover(vectors)
+    other.cover(vectors)
+    for seed in range(5):
+        found = index.nearest(vectors, question(seed), 10)
+        np.testing.assert_array_equal(found, other.nearest(vectors, question(seed), 10))
+
+
 def test_ties_go_to_the_lower_row() -> None:
     vectors = np.repeat(clustered(2), 3, axis=0)
     query = vectors[5].view(np.float16).astype(np.float32)

@@ -147,6 +147,30 @@ def test_pages_and_limits(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> 
             assert seqs == list(range(seq + 1, stop + 1))
 
 
+def test_turns_by_seq(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuegraph.io.journal._PAGE_SEQS", 3)
+    turns = [turn(str(i)) for i in range(10)]
+    journal.append_turns(turns, None)
+    assert journal.turns([]) == []
+    for seqs in ([7], [10, 1, 5], [3, 3, 10, 3], list(range(10, 0, -1))):
+        assert journal.turns(seqs) == [turns[seq - 1] for seq in seqs]
+    assert journal.turns(np.array([2, 9], np.int64)) == [turns[1], turns[8]]  # type: ignore[arg-type]
+
+
+def test_turns_of_more_seqs_than_one_statement_takes(journal: Journal) -> None:
+    turns = [turn(str(i)) for i in range(900)]
+    journal.append_turns(turns, None)
+    assert journal.turns(range(1, 901)) == turns
+
+
+@pytest.mark.parametrize("seq", [0, 3, 4])
+def test_a_seq_that_is_no_turn_is_named(journal: Journal, seq: int) -> None:
+    journal.append_turns([turn("a"), turn("b")], None)
+    journal.append_delete([2], None)
+    with pytest.raises(StoreError, match=f"expected a turn in journal row {seq}, got none, at "):
+        journal.turns([1, seq, 2])
+
+
 def test_another_kind_of_body_is_refused(journal: Journal) -> None:
     journal.append_turns([turn("a")], None)
     with pytest.raises(StoreError, match=r"expected a DeleteRecord, got .*journal row 1 \(turn\)"):

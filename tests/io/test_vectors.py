@@ -1,5 +1,6 @@
 """The vector file: rows on disk, checksums, damage and repair."""
 
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -91,6 +92,43 @@ def test_flipped_bits_are_found_and_repaired(path: Path) -> None:
         assert file.repair(row, vectors(row, 1)[0]) == crcs[row]
         assert path.read_bytes() == raw
         file.close()
+
+
+def whole_crc(file: VectorFile, rows: int) -> int:
+    pieces = file.crc32(rows)
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            return int(end.value)
+
+
+def test_the_crc_of_the_first_rows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuegraph.io.durable._PIECE_BYTES", 3000)
+    file = VectorFile(path, DIMENSION)
+    assert whole_crc(file, 0) == 0
+    data = vectors(0, 2000)  # several pieces, whose ends are no ends of pages
+    file.append(0, data)
+    for rows in (0, 1, 374, 375, 376, 2000):
+        assert whole_crc(file, rows) == zlib.crc32(data[:rows].tobytes())
+    assert whole_crc(VectorFile(path.with_name("none"), DIMENSION, read_only=True), 0) == 0
+
+
+def test_whether_the_rows_are_in_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = VectorFile(path, DIMENSION)
+    assert not file.on_disk()
+    monkeypatch.setattr("cuegraph.io.vectors.SMALL_BYTES", 0)
+    file.append(0, np.zeros((1 << 18, DIMENSION), np.float16))
+    fd = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    dropped = file.on_disk()
+    if not dropped:
+        pytest.skip("the file system keeps what it was told to drop")
+    os.pread(fd, 1 << 22, 0)
+    os.close(fd)
+    assert not file.on_disk()
+    file.close()
+    assert not file.on_disk()
 
 
 def test_a_lost_file_is_all_damage_and_can_be_refilled(path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cuegraph.kernels import csr
-from cuegraph.kernels.beam import TIME_NONE, Adjacency, Nodes, Queries
+from cuegraph.kernels.beam import TIME_NONE, Adjacency, Nodes, Queries, pack
 
 DIMENSION = 40  # one whole block of the dot product and a remainder
 
@@ -20,6 +20,7 @@ class Case(NamedTuple):
     m_base: int
     watermark: int
     weight: float | None = None
+    tags: bool = True
 
 
 def _random(n: int, m: int, seed: int) -> list[tuple[int, int]]:
@@ -37,6 +38,7 @@ CASES = {
     "star": Case(30, STAR, 30, 58, 0),
     "base only": Case(20, _random(20, 90, 1), 20, 90, 0),
     "delta only": Case(20, _random(20, 90, 2), 0, 0, 90),
+    "no tags": Case(20, _random(8, 40, 10) + _random(20, 60, 11), 8, 40, 60, tags=False),
     "both": Case(20, _random(8, 40, 3) + _random(20, 60, 4), 8, 40, 60),
     "watermark inside chains": Case(20, _random(8, 40, 5) + _random(20, 60, 6), 8, 40, 31),
     "zero weights": Case(20, _random(20, 90, 7), 20, 45, 45, 0.0),
@@ -50,11 +52,11 @@ def adjacency(case: Case) -> Adjacency:
     m = len(case.edges)
     pairs = np.array(case.edges, np.int32).reshape(-1, 2)
     relation = rng.integers(0, 16, m).astype(np.uint8)
-    weight = (rng.integers(0, 5, m) / 4).astype(np.float32)
+    weight = rng.integers(0, 5, m) / 4
     if case.weight is not None:
         weight[:] = case.weight
-    payload = rng.integers(-1, 6, m).astype(np.int32)
-    columns = [np.ascontiguousarray(pairs[:, 1]), relation, weight, payload]
+    tag = rng.integers(-1, 6, m).astype(np.int32) if case.tags else np.full(m, -1, np.int32)
+    columns = [np.ascontiguousarray(pairs[:, 1]), pack(relation, weight), tag]
     src = np.ascontiguousarray(pairs[:, 0])
     indptr, order = csr.build(case.n_base, src[: case.m_base])
     head = np.full(case.n, -1, np.int32)
@@ -63,6 +65,8 @@ def adjacency(case: Case) -> Adjacency:
         chain[e], head[node] = head[node], e
     delta = [column[case.m_base :] for column in columns]
     base = [column[order] for column in columns]
+    if not case.tags:
+        base[2] = base[2][:0]
     return Adjacency(indptr, *base, head, chain, *delta, case.watermark, case.n)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from cuegraph.kernels import beam as kernel
 from cuegraph.kernels import csr, reference
 from cuegraph.kernels.beam import (
     ANCHOR,
@@ -16,6 +17,8 @@ from cuegraph.kernels.beam import (
     Nodes,
     Queries,
     beam,
+    pack,
+    unpack,
 )
 
 Array = npt.NDArray[Any]
@@ -24,12 +27,11 @@ CAUSES, SIMILAR = 2, 4
 
 
 def base_of(n: int, src: Array, *columns: Array) -> dict[str, Array]:
-    """The base of an adjacency: `indptr` and the columns dst, relation, weight, payload."""
+    """The base of an adjacency: `indptr` and the columns dst, link and tag."""
+    dst, relation, weight, tag = columns
     indptr, order = csr.build(n, src)
-    names = ("dst", "relation", "weight", "payload")
-    return {"indptr": indptr} | {
-        name: column[order] for name, column in zip(names, columns, strict=True)
-    }
+    link = pack(relation, weight)
+    return {"indptr": indptr, "dst": dst[order], "link": link[order], "tag": tag[order]}
 
 
 def lists(result: BeamResult) -> list[list[object]]:
@@ -95,7 +97,7 @@ def five_nodes(**changes: object) -> Graph:
         np.array([1, 1, 0.5, 1, 1], np.float32),
         np.array([0, -1, -1, -1, 9], np.int32),
     )
-    none = [np.zeros(0, dtype) for dtype in (np.int32, np.int32, np.uint8, np.float32, np.int32)]
+    none = [np.zeros(0, dtype) for dtype in (np.int32, np.int32, np.uint16, np.int32)]
     adjacency = Adjacency(*edges.values(), np.full(5, -1, np.int32), *none, 0, 5)
     nodes = Nodes(
         np.array([[1, 0]], np.float16).view(np.uint16),
@@ -175,13 +177,13 @@ def supports(graph: Graph, q: int, result: BeamResult, options: dict[str, Any]) 
         if unexpanded or step[place] == options["depth"]:
             continue
         edges = list(reference.seen_edges(adjacency, int(rows[place])))
-        for dst, relation, weight, payload in edges:
+        for dst, relation, weight, tag in edges:
             gain = float(queries.gain[q, relation])
             back = dst in (rows[place], rows[parent[place]] if step[place] > 0 else -1)
             if gain == 0 or back or dst not in anchors:
                 continue
-            if 0 <= payload < queries.tag_gain.shape[1]:
-                gain *= float(queries.tag_gain[q, payload])
+            if 0 <= tag < queries.tag_gain.shape[1]:
+                gain *= float(queries.tag_gain[q, tag])
             sim, vector = 0.0, int(nodes.vector_row[dst])
             if vector >= 0:
                 sim = float(nodes.vectors[vector].view(np.float16) @ queries.vectors[q])
@@ -290,7 +292,7 @@ def test_support_survives_a_pool_that_grows() -> None:
     leaves = np.arange(2, n, dtype=np.int32)
     src = np.concatenate([np.zeros(4000, np.int32), leaves])
     dst = np.concatenate([leaves, np.ones(4000, np.int32)])
-    weight = np.tile((leaves % 89).astype(np.float32), 2)
+    weight = np.tile((leaves % 64 + 1) / 64, 2)
     edges = base_of(n, src, dst, np.zeros(8000, np.uint8), weight, np.full(8000, -1, np.int32))
     adjacency, nodes, queries = five_nodes(gain=np.ones((1, 16), np.float32))
     columns = {"vector_row": np.full(n, -1, np.int32), "time": np.zeros(n, np.int64)}
@@ -304,10 +306,37 @@ def test_support_survives_a_pool_that_grows() -> None:
         [0, 1],
         [1, 1],
     )
-    # The best neighbour has 0.5 * 1 + 88 / 2; from it 0.5 * 44.5 + 88 / 2.
+    # The best neighbour has 0.5 * 1 + 1 / 2; from it 0.5 * 1 + 1 / 2.
     result = beam(*graph, similarity=np.log(2), gamma=0.5, width=5, depth=3)
     assert result.count[0] == 2 + 5
-    assert result.support[0, :2].tolist() == [0, 66.25]
+    assert result.support[0, :2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.5, 3.0, 40.0, 1000.0])
+def test_likeness_is_the_exponential(l2: float) -> None:
+    sims = np.linspace(-1, 1.001, 3001, dtype=np.float32)
+    likeness = sims.copy()
+    kernel._to_likeness(likeness, l2)
+    want = [np.float32(math.exp(l2 * (float(sim) - 1))) for sim in sims]
+    assert likeness.tolist() == [float(value) for value in want]
+
+
+def test_the_answer_of_a_batch_whose_room_grows(random_graph: Graph) -> None:
+    # The second of three queries has 2500 anchors, of 20 nodes: more than there is room for.
+    adjacency, nodes, queries = random_graph
+    many = np.arange(2500, dtype=np.int32) % 20
+    anchors = {
+        "anchor_ptr": np.array([0, 2, 2502, 2504]),
+        "anchors": np.concatenate([[3, 5], many, [3, 5]]).astype(np.int32),
+        "anchor_scores": np.concatenate([[1, 0.5], many / 32 + 0.25, [1, 0.5]]).astype(np.float32),
+    }
+    columns = ("vectors", "gain", "tag_gain", "window")
+    same = {name: getattr(queries, name)[[0, 1, 0]] for name in columns}
+    graph = adjacency, nodes, queries._replace(**anchors, **same)
+    result = beam(*graph, width=4)
+    assert lists(result) == lists(reference.beam(*graph, width=4))
+    first, _, last = zip(*lists(result), strict=True)
+    assert first == last
 
 
 def test_a_vector_that_is_not_there_has_no_likeness(random_graph: Graph) -> None:
@@ -344,7 +373,7 @@ def test_five_nodes_by_hand() -> None:
     assert parent == [-1, 0, 0, 1, 3]
     result = beam(*five_nodes())
     assert result.relation[0, :5].tolist() == [ANCHOR, CAUSES, SIMILAR, CAUSES, CAUSES]
-    assert result.payload[0, :5].tolist() == [-1, 0, -1, -1, 9]
+    assert result.tag[0, :5].tolist() == [-1, 0, -1, -1, 9]
     assert result.depth[0, :5].tolist() == [0, 1, 1, 2, 3]
 
 
@@ -354,7 +383,7 @@ def test_five_nodes_with_a_damped_hub() -> None:
 
 
 def test_five_nodes_with_a_weighed_tag() -> None:
-    # The edge 0 -> 1 carries triple 0; payload 9 lies beyond the two known tags.
+    # The edge 0 -> 1 carries tag 0; tag 9 lies beyond the two with a factor.
     graph = five_nodes(tag_gain=np.array([[0.25, 7]], np.float32))
     assert kept(graph)[1] == [1, 0.75, 0.75, 0.875, 0.9375]
 
@@ -386,12 +415,12 @@ def test_width_and_budget_cut() -> None:
     assert beam(*five_nodes(), budget=3, depth=1).truncated[0] == 0
 
 
-def test_a_tie_goes_to_the_lower_parent_then_relation_then_payload() -> None:
+def test_a_tie_goes_to_the_lower_parent_then_relation_then_tag() -> None:
     adjacency, nodes, queries = five_nodes()
     src, dst = np.array([2, 1, 1, 1], np.int32), np.full(4, 3, np.int32)
     relation = np.array([CAUSES, CAUSES + 4, CAUSES, CAUSES], np.uint8)
-    payload = np.array([0, 1, 3, 2], np.int32)
-    edges = base_of(5, src, dst, relation, np.ones(4, np.float32), payload)
+    tag = np.array([0, 1, 3, 2], np.int32)
+    edges = base_of(5, src, dst, relation, np.ones(4, np.float32), tag)
     queries = queries._replace(
         anchor_ptr=np.array([0, 2]),
         anchors=np.array([2, 1], np.int32),
@@ -400,7 +429,42 @@ def test_a_tie_goes_to_the_lower_parent_then_relation_then_payload() -> None:
     )
     result = beam(adjacency._replace(**edges), nodes, queries)
     assert result.rows[0, :3].tolist() == [1, 2, 3]
-    assert (result.parent[0, 2], result.relation[0, 2], result.payload[0, 2]) == (0, CAUSES, 2)
+    assert (result.parent[0, 2], result.relation[0, 2], result.tag[0, 2]) == (0, CAUSES, 2)
+
+
+def test_a_base_without_tags_is_one_where_every_tag_is_none(random_graph: Graph) -> None:
+    adjacency, nodes, queries = random_graph
+    given = adjacency._replace(tag=np.full(adjacency.dst.size, -1, np.int32))
+    left_out = adjacency._replace(tag=np.zeros(0, np.int32))
+    assert lists(beam(left_out, nodes, queries)) == lists(beam(given, nodes, queries))
+
+
+def test_every_weight_and_relation_survives_packing() -> None:
+    # Exact: n / 4096 has at most 13 bits.
+    steps, relations = np.arange(1, 4097), np.arange(16, dtype=np.uint8)
+    weight = (steps / 4096).astype(np.float32)
+    link = pack(relations[:, None], weight)
+    assert (link.dtype, np.unique(link).size) == (np.uint16, 1 << 16)
+    relation, unpacked = unpack(link)
+    assert (relation.dtype, unpacked.dtype) == (np.uint8, np.float32)
+    assert (relation == relations[:, None]).all()
+    assert (unpacked == weight).all()
+
+
+def test_packing_takes_the_nearest_weight() -> None:
+    # Ties to the even multiple: 1.5 and 2.5 / 4096 are both 2 / 4096. Half a step over 1 is 1.
+    given = np.array([0, 0.4, 1.4, 1.5, 1.6, 2.5, 3000.3, 4096, 4096.5]) / 4096
+    assert (unpack(pack(0, given))[1] * 4096).tolist() == [1, 1, 1, 2, 2, 2, 3000, 4096, 4096]
+    assert pack(15, 1.0) == 0xFFFF
+
+
+def test_what_cannot_be_packed_is_named() -> None:
+    for weight in (1.001, -0.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match=f"weight: expected 0 to 1, got {weight}"):
+            pack(0, np.array([0.5, weight]))
+    for relation in (-1, 16):
+        with pytest.raises(ValueError, match=f"relation: expected 0 to 15, got {relation}"):
+            pack(relation, 0.5)
 
 
 def test_a_hub_makes_the_pool_grow() -> None:
@@ -412,7 +476,7 @@ def test_a_hub_makes_the_pool_grow() -> None:
         np.zeros(m, np.int32),
         rows,
         np.zeros(m, np.uint8),
-        (rows % 97).astype(np.float32),
+        (rows % 97) / 128,
         np.full(m, -1, np.int32),
     )
     adjacency, nodes, queries = five_nodes(gain=np.ones((1, 16), np.float32))
@@ -445,7 +509,9 @@ def test_wrong_input_is_named(random_graph: Graph) -> None:
     with pytest.raises(ValueError, match=r"anchor_ptr: expected starts that rise up to at most 3"):
         beam(adjacency, nodes, queries._replace(anchors=queries.anchors[:3]))
     with pytest.raises(ValueError, match=r"adjacency: expected 40 edges in the base, got 39"):
-        beam(adjacency._replace(weight=adjacency.weight[:39]), nodes, queries)
+        beam(adjacency._replace(link=adjacency.link[:39]), nodes, queries)
+    with pytest.raises(ValueError, match=r"adjacency: expected 40 edges in the base, got 39"):
+        beam(adjacency._replace(tag=adjacency.tag[:39]), nodes, queries)
     with pytest.raises(ValueError, match=r"and 60 in the delta, got 59"):
         beam(adjacency._replace(next=adjacency.next[:59]), nodes, queries)
     with pytest.raises(ValueError, match=r"width 0"):

@@ -31,13 +31,13 @@ def sources(case: Any) -> tuple[Rows, Rows]:
 
 
 def chained(link: Callable[..., None], src: Rows, rows: int, start: int = 0) -> list[Rows]:
-    """head, count and next_ after `link` in two calls; -7 is what it must not touch."""
+    """head, count, next_ and places after `link` in two calls; -7 is what it must not touch."""
     head, count = np.full(rows, -1, np.int32), np.zeros(rows, np.int32)
-    next_ = np.full(start + src.size + 1, -7, np.int32)
+    next_, places = (np.full(start + src.size + 1, -7, np.int32) for _ in range(2))
     half = src.size // 2
-    link(head, count, next_, src[:half], start)
-    link(head, count, next_, src[half:], start + half)
-    return [head, count, next_]
+    link(head, count, next_, places, src[:half], start)
+    link(head, count, next_, places, src[half:], start + half)
+    return [head, count, next_, places]
 
 
 def test_build_is_the_reference(case: Any) -> None:
@@ -76,7 +76,7 @@ def test_link_is_the_reference(case: Any, start: int) -> None:
 @given(ROWS)
 def test_a_chain_is_its_merged_row_backwards(rows: tuple[int, list[int]]) -> None:
     n, src = rows[0], np.array(rows[1], np.int32)
-    head, count, next_ = chained(csr.link, src, n)
+    head, count, next_, _ = chained(csr.link, src, n)
     indptr, order = csr.merge(np.zeros(1, np.int64), src, n)
     assert count.tolist() == np.diff(indptr).tolist()
     for row, (start, stop) in enumerate(pairwise(indptr.tolist())):
@@ -119,7 +119,7 @@ def test_nothing_is_no_entries() -> None:
     for n in (0, 2):
         for indptr, order in (csr.build(n, none), csr.merge(np.zeros(1, np.int64), none, n)):
             assert (indptr.tolist(), order.tolist()) == ([0] * (n + 1), [])
-    csr.link(none, none, none, none, 0)
+    csr.link(none, none, none, none, none, 0)
 
 
 @pytest.mark.parametrize(
@@ -159,22 +159,22 @@ def test_merge_names_what_does_not_fit(indptr: list[int], n: int, message: str) 
 def test_link_names_what_does_not_fit() -> None:
     rows, src = np.zeros(2, np.int32), np.zeros(3, np.int32)
     with pytest.raises(ValueError, match=r"src: expected rows of \[0, 2\), got 2 to 2"):
-        csr.link(rows, rows, src, np.array([2], np.int32), 0)
+        csr.link(rows, rows, src, src, np.array([2], np.int32), 0)
     with pytest.raises(ValueError, match=r"count: expected a C-contiguous int32"):
-        csr.link(rows, np.zeros(2), src, src, 0)
-    with pytest.raises(ValueError, match=r"next_ of 4 elements or more, got start 1, 2 and 3"):
-        csr.link(rows, rows, src, src, 1)
+        csr.link(rows, np.zeros(2), src, src, src, 0)
+    with pytest.raises(ValueError, match=r"places of 4 elements or more, got start 1, 2 and 3"):
+        csr.link(rows, rows, src, src, src, 1)
     with pytest.raises(ValueError, match=r"expected start >= 0, .* got start -1"):
-        csr.link(rows, rows, src, src, -1)
+        csr.link(rows, rows, src, src, src, -1)
     with pytest.raises(ValueError, match=r"count of 2 .* 1 and 3"):
-        csr.link(rows, rows[:1], src, src, 0)
+        csr.link(rows, rows[:1], src, src, src, 0)
 
 
 @given(ROWS)
 def test_a_chain_is_read_oldest_first(case: tuple[int, list[int]]) -> None:
     n, rows = case
     src = np.array(rows, np.int32)
-    head, _, next_ = chained(csr.link, src, n)
+    head, _, next_, _ = chained(csr.link, src, n)
     for row in range(n):
         entries = csr.chain(next_, int(head[row]))
         assert entries.tolist() == [i for i, other in enumerate(rows) if other == row]

@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,6 +110,19 @@ def test_a_graph_of_three_levels_is_that_of_the_reference_on_all_levels() -> Non
     want, _ = reference.nearest(index, vectors, queries, stops, 20, 40)
     np.testing.assert_array_equal(rows, want)
     assert index.entries[1] >= 0
+
+
+@pytest.mark.parametrize("place", ["a file", "memory"])
+def test_reading_ahead_finds_the_same(place: str, tmp_path: Path) -> None:
+    vectors = clustered(150)
+    index, queries, stops = built(vectors), floats(clustered(7, seed=1)), np.full(7, 150)
+    if place == "a file":
+        vectors.tofile(tmp_path / "rows")
+        vectors = np.memmap(tmp_path / "rows", np.uint16, "r", shape=vectors.shape).view(np.ndarray)
+    found = hnsw.nearest(index, vectors, queries, stops, 5, EF, ahead=True)
+    want = hnsw.nearest(index, vectors, queries, stops, 5, EF)
+    np.testing.assert_array_equal(found[0], want[0])
+    assert found[1].tobytes() == want[1].tobytes()
 
 
 def test_levels_by_their_share() -> None:

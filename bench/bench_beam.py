@@ -144,6 +144,19 @@ def beam_networkx(n: int, batch: int = FEW) -> Callable[[], list[list[int]]]:
     )
 
 
+def beam_numpy(n: int, batch: int = FEW) -> Callable[[], list[list[int]]]:
+    """Likewise with slices of the arrays themselves in place of a library."""
+    adjacency = graph(n)[0]
+    relation, weight = unpack(adjacency.link)
+
+    def edges(i: int) -> Iterable[tuple[int, int, float]]:
+        row = slice(adjacency.indptr[i], adjacency.indptr[i + 1])
+        columns = (adjacency.dst[row], relation[row], weight[row])
+        return zip(*(column.tolist() for column in columns), strict=True)
+
+    return _searches(edges, n, batch)
+
+
 def _edges(n: int) -> Iterator[tuple[int, int, int, float]]:
     """Source, destination, relation and weight of each edge: parallel ones differ in relation."""
     adjacency = graph(n)[0]

@@ -19,6 +19,7 @@ from cuegraph.bench.bench_beam import (
     FEW,
     beam_kernel,
     beam_networkx,
+    beam_numpy,
     beam_reference,
     beam_rustworkx,
     dots_floor,
@@ -42,6 +43,7 @@ Array = npt.NDArray[Any]
     [
         (beam_kernel, BATCH),
         (beam_reference, FEW),
+        (beam_numpy, FEW),
         (beam_rustworkx, FEW),
         (beam_networkx, FEW),
         (dots_floor, BATCH),
@@ -115,14 +117,20 @@ def by_numpy(scores: Array, k: int) -> Array:
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("rival", [topk.topk, by_numpy, reference.topk])
+@pytest.mark.parametrize(
+    "rival", [topk.topk, by_numpy, reference.topk], ids=["kernel", "numpy", "reference"]
+)
 def bench_topk(benchmark: Any, rival: Callable[..., Array], n: int) -> None:
     benchmark.group = f"topk {n}"
     scores = np.random.default_rng(4).standard_normal(n, np.float32)
     benchmark.pedantic(rival, (scores, 100), rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.parametrize("rival", [rrf.rrf, rrf.rrf_discounted, reference.rrf])
+@pytest.mark.parametrize(
+    "rival",
+    [rrf.rrf, rrf.rrf_discounted, reference.rrf],
+    ids=["kernel", "kernel, discounted", "reference"],
+)
 def bench_rrf(benchmark: Any, rival: Callable[..., Any]) -> None:
     """Three lists of 100, of which a third is in common."""
     benchmark.group = "rrf"

@@ -116,16 +116,17 @@ def scale_table(result: Json) -> str:
 
 def benchmark_table(report: Json) -> str:
     """Each benchmark's median, by groups; the first of a group is ours, the others' are ratios."""
-    first: dict[str, float] = {}
-    rows = []
+    groups: dict[str, list[tuple[str, float]]] = {}
     for found in report["benchmarks"]:
-        group = found["group"]
         seconds = found["stats"]["median"] / found["extra_info"].get("queries", 1)
-        known = group in first
-        own = first.setdefault(group, seconds)
         name = found["param"] or found["name"].removeprefix("bench_")
-        name = name.partition("-")[0].replace("_", " ")
-        rows.append(["" if known else group, name, _time(seconds), f"{seconds / own:.2g}"])
+        label = name.partition("-")[0].replace("_", " ")
+        groups.setdefault(found["group"], []).append((label, seconds))
+    rows = [
+        [group if i == 0 else "", label, _time(seconds), _ratio(seconds / found[0][1])]
+        for group, found in groups.items()
+        for i, (label, seconds) in enumerate(found)
+    ]
     return markdown(["", "", "median", "times the first"], rows)
 
 
@@ -156,6 +157,10 @@ def _time(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
 
 
 def _gap(gap: Json | None) -> str:

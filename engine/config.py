@@ -33,7 +33,7 @@ class GraphConfig(msgspec.Struct, frozen=True):
     cue: float = 1.0
     mention: float = 1.0
     across_sessions: float = 0.5
-    similar: int = 6
+    similar: int = 3
     similar_floor: float = 0.3
 
 

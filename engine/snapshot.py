@@ -36,7 +36,7 @@ class Snapshot(NamedTuple):
     timed_from: int
     read_turns: Callable[[Sequence[int]], list[TurnRecord]]
 
-    def turns(self, episodes: Sequence[int]) -> list[TurnRecord]:
+    def turns(self, episodes: Sequence[int] | Array) -> list[TurnRecord]:
         """The turns that episodes keep, read from the journal together."""
         return self.read_turns(self.nodes["seq"][episodes].tolist())
 

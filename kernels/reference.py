@@ -668,7 +668,7 @@ def score(
     nodes: I32Array, measures: F32Array, least: F32Array, spread: F32Array, weights: F32Array
 ) -> tuple[F32Array, F32Array, I64Array]:
     """Added up column by column, then sorted."""
-    parts = weights * np.clip((measures - least) / spread, np.float32(0), np.float32(1))
+    parts: F32Array = weights * np.clip((measures - least) / spread, np.float32(0), np.float32(1))
     sums = np.zeros(len(nodes), np.float32)
     for part in parts.T:
         sums += part

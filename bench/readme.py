@@ -134,7 +134,7 @@ def targets_table(report: Json) -> str:
     """Every target with its figure."""
     rows = []
     for row in report["rows"]:
-        value = "-" if row["value"] is None else f"{row['value']:.3g} {row['unit']}"
+        value = "-" if row["value"] is None else f"{_number(row['value'])} {row['unit']}"
         target = "" if row["target"] is None else f"{row['comparison']} {row['target']:g}"
         holds = {True: "yes", False: "no", None: ""}[row["holds"]]
         nodes = "" if row["nodes"] is None else f"{row['nodes']:,}"
@@ -157,6 +157,10 @@ def _time(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _ratio(ratio: float) -> str:

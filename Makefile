@@ -12,13 +12,17 @@ KERNELS := $(shell cat $(sort $(wildcard kernels/*.py)) | $(PYTHON) -c '$(SHA256
 export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(KERNELS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test cover lint types bench
+.PHONY: demo test test-vllm cover lint types bench
 
 demo: $(INSTALLED)
 	@$(BIN)/cuegraph demo
 
 test: $(INSTALLED)
 	$(BIN)/pytest -q
+
+# Real models on vLLM's build for CPUs; says why where the machine cannot have it.
+test-vllm:
+	@.ci/test-vllm
 
 # Coverage sees kernels only where they run as Python.
 cover: $(INSTALLED)

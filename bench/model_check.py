@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, islice
@@ -35,8 +35,7 @@ from cuegraph import (
     sample_requests,
 )
 
-from .spaces import Progress, silent
-
+Progress = Callable[[str], None]
 CALLS = 4
 BATCHES = (1, 16, 64)
 MOST_FREE = 16
@@ -100,7 +99,7 @@ def measure(
     name: str | None = None,
     calls: int = CALLS,
     batches: Sequence[int] = BATCHES,
-    progress: Progress = silent,
+    progress: Progress = lambda line: None,
 ) -> ModelReport:
     """A model tried with `calls` calls of each kind, and for its speed with batches of some sizes.
 

@@ -132,11 +132,14 @@ def newest_snapshot(
 
 
 @contextmanager
-def _publishing(folder: Path) -> Iterator[None]:
-    """Let one writer at a time publish; the lock goes with its process, however that ends."""
+def _publishing(folder: Path, lock: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Let one writer at a time publish; the lock goes with its process, however that ends.
+
+    With fcntl.LOCK_SH, wait until nobody does.
+    """
     fd = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        fcntl.flock(fd, lock)
         yield
     finally:
         os.close(fd)
@@ -165,8 +168,16 @@ def _remove_others(written: Path, kept: range) -> None:
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    files = [p for p in folder.glob("*.arrow") if _NAME.fullmatch(p.name) and p.is_file()]
+    files = _files(folder)
+    if not files and folder.is_dir():
+        # A writer may have put the one file in place of another while they were listed.
+        with _publishing(folder, fcntl.LOCK_SH):
+            files = _files(folder)
     return sorted(files, key=lambda path: path.name, reverse=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [p for p in folder.glob("*.arrow") if _NAME.fullmatch(p.name) and p.is_file()]
 
 
 def _newest(directory: Path, ours: _Ours, read_only: bool) -> tuple[Loaded | None, list[str]]:
